@@ -1,0 +1,1 @@
+"""Who asks many times: the search for the constants of a policy."""
