@@ -58,8 +58,8 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(CORE): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	    echo "$(PYTHON): Python 3.11 or newer is needed ($$($(PYTHON) --version 2>&1)); name one with make PYTHON=..." >&2; \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	    echo "$(PYTHON): Python 3.11 or newer is needed ($$($(PYTHON) --version 2>/dev/null || echo 'not found')); name one with make PYTHON=..." >&2; \
 	    exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
