@@ -1,0 +1,10 @@
+"""What a forward costs: profiles, and everything that touches a machine."""
+
+from __future__ import annotations
+
+from calibration.costs import Costs
+from calibration.errors import ProfileError
+from calibration.profile import Profile
+from calibration.profile_file import load, names
+
+__all__ = ["Costs", "Profile", "ProfileError", "load", "names"]
