@@ -29,7 +29,9 @@ def shown(value: object) -> str:
 
 def place(where: str) -> str:
     """Return a file's name as a message begins with it: as typed, unless that would break the line."""
-    return where if where.isprintable() and len(where) <= _LONGEST_PATH else shown(where)
+    if len(where) > _LONGEST_PATH:
+        return shown(where)
+    return where if where.isprintable() else repr(where)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

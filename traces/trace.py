@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from traces import fields as rules
-from traces.errors import TraceError, shown
+from traces.errors import TraceError, place, shown
 from traces.fields import Finish, Margins, Tokens
 
 
@@ -107,13 +107,17 @@ class Trace:
     """The completions in the order of the file, at least one."""
 
     def __post_init__(self) -> None:
-        rules.name_of("model", self.header.get("model"))
         object.__setattr__(self, "requests", tuple(self.requests))
+        where = place(self.source)
         if not self.requests:
-            raise TraceError(f"{self.source}: holds no requests")
+            raise TraceError(f"{where}: holds no requests")
         seen: set[str] = set()
-        for request in self.requests:
-            claim(request.id, seen)
+        try:
+            rules.name_of("model", self.header.get("model"))
+            for request in self.requests:
+                claim(request.id, seen)
+        except TraceError as error:
+            raise TraceError(f"{where}: {error}") from None
 
 
 def claim(name: str, seen: set[str]) -> None:
