@@ -67,6 +67,7 @@ class Request:
             "id": rules.name_of("id", self.id),
             "prompt": rules.tokens("prompt", self.prompt),
             "reply": reply,
+            "finish": finish,
             "max_tokens": rules.limit(self.max_tokens, finish, len(reply)),
             "arrival_s": rules.arrival(self.arrival_s),
             "reason": rules.reason(self.reason, eligible),
