@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from calibration import ranges
+from calibration import checks
 from calibration.errors import ProfileError
 
 WIDEST = 65
@@ -80,7 +80,7 @@ class CostTable:
         return {name: _listed(value) for name, value in named.items() if value is not None}
 
     def _check_contexts(self) -> None:
-        ranges.ascending(self.contexts, "cost.contexts")
+        checks.ascending(self.contexts, "cost.contexts")
         if self.contexts[0] < 0:
             raise ProfileError(f"cost.contexts: must be at least 0 (got {self.contexts[0]})")
         where, (first, last) = "cost.used_for", self.used_for
@@ -97,7 +97,7 @@ class CostTable:
             )
 
     def _check_widths(self) -> None:
-        ranges.ascending(self.widths, "cost.widths")
+        checks.ascending(self.widths, "cost.widths")
         if self.widths[0] != 1:
             raise ProfileError(f"cost.widths: must start at 1 (got {self.widths[0]})")
         if self.widths[-1] > WIDEST:
@@ -113,7 +113,7 @@ class CostTable:
         if len(row) != len(self.contexts):
             raise ProfileError(f"{where}: must have one entry per context (got {len(row)} for {len(self.contexts)})")
         for place, seconds in enumerate(row):
-            check = ranges.not_negative if "spread" in where else ranges.positive
+            check = checks.not_negative if "spread" in where else checks.positive
             check(seconds, f"{where}[{place}]")
 
 

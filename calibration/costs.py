@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from calibration import ranges
+from calibration import checks
 from calibration.errors import ProfileError
 from calibration.prefill import NO_PREFILL, Prefill, PrefillTable
 
@@ -66,14 +66,14 @@ class Costs:
         points = len(self.measured_at or self.contexts)
         for width, figures in self.device.items():
             if isinstance(figures, float | int):
-                ranges.not_negative(figures, f"device[{width}]")
+                checks.not_negative(figures, f"device[{width}]")
                 continue
             if len(figures) != points:
                 raise ProfileError(f"device[{width}]: must have {points} figures (got {len(figures)})")
             for figure in figures:
-                ranges.not_negative(figure, f"device[{width}]")
+                checks.not_negative(figure, f"device[{width}]")
         for where in ("launch_s", "read_s", "host_work_s"):
-            ranges.not_negative(getattr(self, where), where)
+            checks.not_negative(getattr(self, where), where)
         if not self.run_ahead_s >= 0:
             raise ProfileError(f"run_ahead_s: must be at least 0 (got {self.run_ahead_s!r})")
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from calibration.checks import legible, short
 from calibration.errors import ProfileError
 from calibration.strict_yaml import Scalar, Tree
 
@@ -14,7 +15,6 @@ Value = TypeVar("Value")
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
-_LEGIBLE = 60
 
 
 def mapping(tree: Tree, where: str, required: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Tree]:
@@ -37,7 +37,7 @@ def mapping(tree: Tree, where: str, required: Sequence[str], optional: Sequence[
         if key not in known:
             near = difflib.get_close_matches(key, known, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ProfileError(f"{prefix}unknown key {_short(key)!r} (known: {', '.join(known)}){hint}")
+            raise ProfileError(f"{prefix}unknown key {short(key)!r} (known: {', '.join(known)}){hint}")
     missing = [repr(key) for key in required if key not in tree]
     if missing:
         word = "key" if len(missing) == 1 else "keys"
@@ -58,8 +58,7 @@ def text(tree: Tree, where: str) -> str:
     """
     if not isinstance(tree, Scalar) or tree.kind != "str":
         raise ProfileError(f"{where}: must be text{_quotes(tree)} (got {got(tree)})")
-    if not tree.text.strip() or not tree.text.isprintable():
-        raise ProfileError(f"{where}: must be one line of printable text (got {_short(tree.text)!r})")
+    legible(tree.text, where)
     return tree.text
 
 
@@ -78,7 +77,7 @@ def number(tree: Tree, where: str) -> float:
             return float(tree.text)
     elif isinstance(tree, Scalar) and not tree.quoted and _NUMBER.fullmatch(tree.text):
         raise ProfileError(
-            f"{where}: YAML reads {_short(tree.text)!r} as text; write a point and a signed exponent, as in 5.0e-4"
+            f"{where}: YAML reads {short(tree.text)!r} as text; write a point and a signed exponent, as in 5.0e-4"
         )
     raise ProfileError(f"{where}: must be a number (got {got(tree)})")
 
@@ -114,11 +113,11 @@ def got(tree: Tree) -> str:
     if tree.kind == "null":
         return "nothing"
     if tree.kind == "str":
-        return repr(_short(tree.text)) + (" in quotes" if tree.quoted and _NUMBER.fullmatch(tree.text) else "")
+        return repr(short(tree.text)) + (" in quotes" if tree.quoted and _NUMBER.fullmatch(tree.text) else "")
     names = {"bool": "a boolean", "timestamp": "a date", "int": "an integer", "float": "a number"}
     if tree.kind == "int" and not _INTEGER.fullmatch(tree.text):
         names["int"] = _odd_integer(tree.text)
-    return f"{_short(tree.text)}, which YAML reads as {names.get(tree.kind, tree.kind)}"
+    return f"{short(tree.text)}, which YAML reads as {names.get(tree.kind, tree.kind)}"
 
 
 def _odd_integer(digits: str) -> str:
@@ -132,7 +131,3 @@ def _odd_integer(digits: str) -> str:
 
 def _quotes(tree: Tree) -> str:
     return " in quotes" if isinstance(tree, Scalar) and tree.kind != "null" else ""
-
-
-def _short(words: str) -> str:
-    return words if len(words) <= _LEGIBLE else words[:_LEGIBLE] + "..."

@@ -84,7 +84,7 @@ def _check_plain(table: CostTable, place: int) -> None:
     where = f"cost.sync_s: width 1 at context {table.contexts[place]}"
     got = f"({sync_s:g} s against {pipelined_s:g} s)"
     if sync_s < pipelined_s:
-        spread = "by more than twice their spread" if table.spread_s(place) else "and no spread explains it"
+        spread = "by twice their spread or more" if table.spread_s(place) else "and no spread explains it"
         raise ProfileError(f"{where} is below the pipelined step {spread} {got}")
     if sync_s > 2 * pipelined_s:
         raise ProfileError(f"{where} is above twice the pipelined step, more than any overlap saves {got}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from calibration import ranges
+from calibration import checks
 from calibration.errors import ProfileError
 
 
@@ -21,8 +21,8 @@ class Prefill:
     """Where the figures come from."""
 
     def __post_init__(self) -> None:
-        ranges.not_negative(self.fixed_s, "prefill.fixed_s")
-        ranges.not_negative(self.per_token_s, "prefill.per_token_s")
+        checks.not_negative(self.fixed_s, "prefill.fixed_s")
+        checks.not_negative(self.per_token_s, "prefill.per_token_s")
 
     def seconds_for(self, tokens: int) -> float:
         """Return the seconds for so many tokens; none take none."""
@@ -45,7 +45,7 @@ class PrefillTable:
     """Where the figures come from."""
 
     def __post_init__(self) -> None:
-        ranges.ascending(self.tokens, "prefill.tokens")
+        checks.ascending(self.tokens, "prefill.tokens")
         if self.tokens[0] < 1:
             raise ProfileError(f"prefill.tokens: must be at least 1 (got {self.tokens[0]})")
         if len(self.seconds) != len(self.tokens):
@@ -54,7 +54,7 @@ class PrefillTable:
                 f"{len(self.tokens)})"
             )
         for place, seconds in enumerate(self.seconds):
-            ranges.positive(seconds, f"prefill.seconds[{place}]")
+            checks.positive(seconds, f"prefill.seconds[{place}]")
 
     def seconds_for(self, tokens: int) -> float:
         """Return the seconds for so many tokens; none take none.

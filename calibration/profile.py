@@ -8,14 +8,13 @@ from __future__ import annotations
 import math
 import os
 import re
-import tempfile
 from dataclasses import dataclass, fields
 from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from calibration import ranges, yaml_text
+from calibration import checks, yaml_text
 from calibration.cost_table import CostTable
 from calibration.costs import Costs, spans
 from calibration.errors import ProfileError
@@ -39,6 +38,10 @@ class Machine:
     os: str | None = None
 
     def __post_init__(self) -> None:
+        for where in ("chip", "memory", "os"):
+            words = getattr(self, where)
+            if words is not None:
+                checks.legible(words, f"machine.{where}")
         if self.cores is not None and self.cores < 1:
             raise ProfileError(f"machine.cores: must be at least 1 (got {self.cores})")
 
@@ -75,6 +78,11 @@ class Profile:
     """Further seconds of the host per emitted token."""
 
     def __post_init__(self) -> None:
+        for where in ("name", "engine", "model", "dtype", "source"):
+            checks.legible(getattr(self, where), where)
+        for place, note in enumerate(self.notes):
+            checks.legible(note, f"notes[{place}]")
+        checks.legible(self.prefill.source, "prefill.source")
         if not _WORD.fullmatch(self.name):
             raise ProfileError(f"name: must be a plain word of letters, digits, '.', '_' and '-' (got {self.name!r})")
         if self.measured != UNKNOWN and not _is_day(self.measured):
@@ -84,14 +92,14 @@ class Profile:
         for where in ("launch_s", "read_s", "run_ahead_s", "host_work_s"):
             seconds = getattr(self, where)
             if seconds is not None:
-                ranges.not_negative(seconds, where)
+                checks.not_negative(seconds, where)
         last = self.cost.used_for[1]
         if isinstance(self.prefill, PrefillTable) and self.prefill.tokens[-1] < last:
             raise ProfileError(
                 f"prefill.tokens: ends at {self.prefill.tokens[-1]}, before the last context that used_for declares "
                 f"({last})"
             )
-        assert self.shares  # a contradiction shows here rather than at the first cost asked
+        _ = self.shares  # a contradiction shows here rather than at the first cost asked
 
     @cached_property
     def shares(self) -> Shares:
@@ -142,7 +150,7 @@ class Profile:
                 value = value.document()
             elif isinstance(value, tuple):
                 value = list(value)
-            if value is not None:
+            if value is not None and value != [] and (name, value) != ("host_work_s", 0):
                 found[name] = value
         return found
 
@@ -150,18 +158,16 @@ class Profile:
         """Write the profile so that loading it gives an equal one; an existing file is replaced whole.
 
         Raises:
-            OSError: the folder does not take it.
+            ProfileError: the folder does not take it.
         """
         text = "# One machine, one model. Times are in seconds.\n" + yaml_text.dump(self.document())
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", text=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-            Path(beside).chmod(0o644)
-            Path(beside).replace(path)
-        except BaseException:
-            Path(beside).unlink()
-            raise
+            beside.write_text(text, encoding="utf-8", newline="\n")
+            beside.replace(path)
+        except OSError as error:
+            beside.unlink(missing_ok=True)
+            raise ProfileError(f"{path}: cannot be written ({error.strerror})") from None
 
     def _contexts_note(self) -> str:
         contexts, (first, last) = self.cost.contexts, self.cost.used_for

@@ -52,5 +52,5 @@ def _flow(value: Any) -> str:
 
 def _decimal(value: float) -> str:
     # never an exponent: YAML reads 5e-05 as text
-    text = format(Decimal(repr(value)), "f")
+    text = format(Decimal(repr(float(value))), "f")
     return text if "." in text else f"{text}.0"

@@ -1,4 +1,4 @@
-"""Bounds that every time in a profile keeps to."""
+"""Checks that the values of a profile share, wherever they come from."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from itertools import pairwise
 
 from calibration.errors import ProfileError
 
+LEGIBLE = 60
+"""Characters of a value that an error quotes at most."""
 LONGEST_S = 1000.0
 """No forward takes this long; a larger figure is milliseconds or microseconds taken for seconds."""
 
@@ -29,6 +31,21 @@ def not_negative(seconds: float, where: str) -> None:
     """
     if not 0 <= seconds < LONGEST_S:
         raise ProfileError(f"{where}: must be at least 0 and below {LONGEST_S:g} s (got {seconds!r})")
+
+
+def legible(words: str, where: str) -> None:
+    """Refuse text that is not one printable line.
+
+    Raises:
+        ProfileError: empty, blank, or with a character that does not print.
+    """
+    if not words.strip() or not words.isprintable():
+        raise ProfileError(f"{where}: must be one line of printable text (got {short(words)!r})")
+
+
+def short(words: str) -> str:
+    """Return text as an error quotes it: cut where it is long."""
+    return words if len(words) <= LEGIBLE else words[:LEGIBLE] + "..."
 
 
 def ascending(values: Sequence[int], where: str) -> None:
