@@ -1,0 +1,121 @@
+"""The `simulate` command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+import calibration
+import policies
+import traces
+from calibration import ProfileError
+from policies import Policy, PolicyError
+from simulator import console
+from simulator.oracle import Oracle
+from simulator.report import heading, report
+from simulator.results import Result, side_by_side
+from simulator.two_clocks import TwoClocks
+from traces import TraceError
+
+DEFAULT_PROFILE = "gb10-qwen3-1.7b-4bit"
+"""The profile that `simulate` stands on when none is named; every output says which it was."""
+
+HELP = """Predict how recorded replies would have gone under a policy.
+
+\b
+Examples:
+  simulate --policy gated --trace story.jsonl
+  simulate --policy graded --policy gated:full_at=1.75 --policy oracle --trace copy --profile gb10-qwen3-8b-4bit
+
+The last line is the answer: how many times as fast as plain decoding.
+"""
+
+
+def _epilog() -> str:
+    """List the policies with the first line of what they say of themselves."""
+    lines = {name: (kind.__doc__ or "").splitlines()[0] for name, kind in policies.policy_classes().items()}
+    lines["oracle"] = (Oracle.__doc__ or "").splitlines()[0]
+    width = max(map(len, lines))
+    return "\b\nPolicies:\n" + "\n".join(f"  {name.ljust(width)}  {line}" for name, line in lines.items())
+
+
+@click.command(cls=console.Command, help=HELP, epilog=_epilog(), context_settings={"max_content_width": 120})
+@click.option(
+    "--policy",
+    "texts",
+    multiple=True,
+    required=True,
+    metavar="NAME[:SETTING=VALUE,…]",
+    help="What to propose and when; repeat to compare policies side by side.",
+)
+@click.option(
+    "--trace",
+    "wheres",
+    multiple=True,
+    required=True,
+    metavar="NAME|FILE|DIR",
+    help="What was said: a file, a directory of them, or a shipped trace; may repeat.",
+)
+@click.option(
+    "--profile",
+    "profile_name",
+    default=DEFAULT_PROFILE,
+    show_default=True,
+    metavar="NAME|FILE",
+    help="What forwards cost: a shipped profile or a file.",
+)
+@click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="A setting of every policy that has it.")
+@click.option("--sync", is_flag=True, help="Never pipeline the policy's run; plain decoding beside it still does.")
+@click.option("--interpolate-widths", is_flag=True, help="Fill in widths between those that the profile has.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@click.option("--events", is_flag=True, help="Add one code for every step of every request.")
+@click.version_option(package_name="breakeven")
+def simulate(
+    texts: Sequence[str],
+    wheres: Sequence[str],
+    profile_name: str,
+    sets: Sequence[str],
+    sync: bool,
+    interpolate_widths: bool,
+    as_json: bool,
+    events: bool,
+) -> None:
+    """Parse, simulate, print."""
+    with console.reports(TraceError, PolicyError, ProfileError):
+        chosen = chosen_policies(texts, sets)
+        profile = calibration.load(profile_name)
+        costs = profile.costs(interpolate_widths=interpolate_widths)
+        clocks = TwoClocks(costs)
+        answers = []
+        for where in [name for words in wheres for name in traces.expand(words)]:
+            with traces.open_trace(where) as reader:
+                results = [Result(policy, reader.source, reader.header) for policy in chosen]
+                for runs in side_by_side(reader, chosen, clocks, sync=sync):
+                    for result, run in zip(results, runs, strict=True):
+                        result.add(run, events=events, spent=not as_json)
+            answers.append(results)
+    if as_json:
+        documents = [
+            results[place].document(profile.name, costs.notes) for place in range(len(chosen)) for results in answers
+        ]
+        console.print_json(documents[0] if len(documents) == 1 else {"runs": documents})
+    else:
+        blocks = [heading(profile, costs.notes, named=profile_name != DEFAULT_PROFILE)]
+        console.print_text("\n\n".join([*blocks, *(report(results, profile) for results in answers)]))
+
+
+def chosen_policies(texts: Sequence[str], sets: Sequence[str]) -> list[Policy]:
+    """Make the policies of a command line.
+
+    Raises:
+        PolicyError: when a policy or setting does not exist or a value does not fit it.
+    """
+    settings = policies.assignments(sets, where="--set")
+    chosen = [policies.load(text, settings, also={"oracle": Oracle}) for text in texts]
+    known = sorted({name for policy in chosen for name in policy.settings})
+    for name in settings:
+        if name not in known:
+            near = policies.near(name, known)
+            raise PolicyError(f"--set {name}: no chosen policy has it (settings: {', '.join(known)}){near}")
+    return chosen

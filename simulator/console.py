@@ -1,0 +1,67 @@
+"""What the commands share: one-line errors, exit codes, and a command line that keeps to both."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import click
+
+
+class Command(click.Command):
+    """A click command that reports a wrong command line in one line and exits 2."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run the command as a program."""
+        kwargs["standalone_mode"] = False
+        try:
+            code = super().main(*args, **kwargs)
+        except click.UsageError as error:
+            self._fail(f"{error.format_message().rstrip('.')}; see {self.name} --help", 2)
+        except click.ClickException as error:
+            self._fail(error.format_message(), error.exit_code)
+        except click.Abort:
+            self._fail("interrupted", 1)
+        except BrokenPipeError:
+            # Whoever read our output has seen enough; nothing is left to flush to.
+            sys.stdout = None
+            sys.exit(1)
+        sys.exit(code if isinstance(code, int) else 0)
+
+    def _fail(self, message: str, code: int) -> NoReturn:
+        click.echo(f"{self.name}: {message}" if code == 2 else message, err=True)
+        sys.exit(code)
+
+
+@contextmanager
+def reports(*errors: type[Exception]) -> Iterator[None]:
+    """Turn errors that a user can cause into one line on stderr and exit code 1."""
+    try:
+        yield
+    except errors as error:
+        raise click.ClickException(" ".join(str(error).split())) from error
+
+
+def print_json(document: Any) -> None:
+    """Print one document on stdout; two runs of equal input print equal bytes."""
+    print_text(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_text(text: str) -> None:
+    """Print on stdout and flush, so that a full disk is noticed while it can still be reported."""
+    try:
+        click.echo(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        sys.stdout = None
+        raise click.ClickException(f"stdout: cannot be written ({error.strerror})") from error
+
+
+def note(text: str) -> None:
+    """Print a line of chatter on stderr."""
+    click.echo(text, err=True)

@@ -1,0 +1,140 @@
+"""The readable report of `simulate`: what happened, where the time went, and on the last line the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from calibration import Profile
+from simulator.records import Record
+from simulator.results import Result
+
+Row = Sequence[str]
+
+COUNTERS = ("prompt_tokens", "generated", "rounds", "drafted_rounds", "paused_rounds", "proposed", "accepted")
+TITLES = ("prompt", "generated", "rounds", "drafted", "paused", "proposed", "accepted", "drains", "tokens/s", "speedup")
+
+
+def heading(profile: Profile, notes: Sequence[str], named: bool) -> str:
+    """Return the lines that say what every figure stands on.
+
+    Args:
+        profile: what forwards cost.
+        notes: what a report that stands on it must say.
+        named: whether the user named it; the default is said to be one.
+    """
+    what = f"{profile.model} {profile.dtype} on {profile.machine.chip}, {profile.engine}, {profile.measured}"
+    lines = [f"profile  {profile.name}{'' if named else ' (the default)'}: {what}"]
+    return "\n".join([*lines, *(f"         {note}" for note in notes)])
+
+
+def report(results: Sequence[Result], profile: Profile) -> str:
+    """Return the report of one trace under one policy or several."""
+    result = results[0]
+    count = len(result.records)
+    lines = [f"trace    {result.trace}: {count} request{'s' * (count > 1)} of {result.header['model']}"]
+    if result.header["model"].lower() not in (profile.model.lower(), f"{profile.model}-{profile.dtype}".lower()):
+        lines.append(f"         another model than the profile's {profile.model}: only the times are that machine's")
+    lines += [f"policy   {one.policy}" for one in results]
+    blocks = ["\n".join(lines), _requests(result) if len(results) == 1 else _policies(results), _spent(results)]
+    return "\n\n".join([*blocks, "\n".join(answer(one) for one in results)])
+
+
+def answer(result: Result) -> str:
+    """Return the line that answers the question: `gated: 0.98 times plain decoding; 2 % slower`."""
+    speedup = result.total["speedup"]
+    if speedup is None:
+        return f"{result.policy}: no time was spent, so there is nothing to compare"
+    percent = abs(speedup - 1) * 100
+    if percent < 0.05:
+        return f"{result.policy}: {speedup:.2f} times plain decoding; no difference"
+    amount = f"{percent:.0f}" if percent >= 9.95 else f"{percent:.1f}".removesuffix(".0")
+    return f"{result.policy}: {speedup:.2f} times plain decoding; {amount} % {'faster' if speedup > 1 else 'slower'}"
+
+
+def _requests(result: Result) -> str:
+    rows: list[Row] = [("request", *TITLES)]
+    rows += [(one["id"], *_counters(one)) for one in result.records]
+    if len(result.records) > 1:
+        rows.append(("total", *_counters(result.total)))
+    return table(rows)
+
+
+def _policies(results: Sequence[Result]) -> str:
+    rows: list[Row] = [("policy", *TITLES, "geomean")]
+    plain = results[0].total
+    if results[0].policy.name != "plain":
+        blanks = [""] * (len(TITLES) - 4)
+        generated = str(plain["generated"])
+        rows.append(
+            (
+                "plain",
+                str(plain["prompt_tokens"]),
+                generated,
+                *blanks,
+                _rate(plain["plain_tokens_per_s"]),
+                "1.000",
+                "1.000",
+            )
+        )
+    for result in results:
+        sums = result.total
+        rows.append((str(result.policy), *_counters(sums), _ratio(sums["geomean_speedup"])))
+    return table(rows)
+
+
+def _counters(one: Record) -> list[str]:
+    drains = f"{one['drains']} ({one['phantom_drains']})" if one["phantom_drains"] else str(one["drains"])
+    return [*(str(one[name]) for name in COUNTERS), drains, _rate(one["tokens_per_s"]), _ratio(one["speedup"])]
+
+
+def _spent(results: Sequence[Result]) -> str:
+    """Show where the time went: rounds, seconds and share for one policy, seconds for several."""
+    kinds = sorted({kind for result in results for kind in result.spent}, key=_order)
+    sums = [result.total for result in results]
+    unit, scale = ("s", 1.0) if max(one["total_s"] for one in sums) >= 1 else ("ms", 1000.0)
+    if len(results) > 1:
+        rows: list[Row] = [(f"where the time went, {unit}", *(str(result.policy) for result in results))]
+        for kind in kinds:
+            seconds = [result.spent[kind].seconds if kind in result.spent else 0.0 for result in results]
+            rows.append((kind, *(f"{one * scale:.3f}" for one in seconds)))
+        rows.append(("prefill", *(f"{one['prefill_s'] * scale:.3f}" for one in sums)))
+        rows.append(("total", *(f"{one['total_s'] * scale:.3f}" for one in sums)))
+        return table(rows)
+    spent, whole = results[0].spent, sums[0]
+    rows = [("where the time went", "rounds", unit, "share")]
+    for kind in kinds:
+        part = spent[kind]
+        rows.append((kind, str(part.rounds), f"{part.seconds * scale:.3f}", _share(part.seconds, whole["total_s"])))
+    prefill_s = whole["prefill_s"]
+    rows.append(
+        ("prefill", str(len(results[0].records)), f"{prefill_s * scale:.3f}", _share(prefill_s, whole["total_s"]))
+    )
+    rows.append(("total", "", f"{whole['total_s'] * scale:.3f}", ""))
+    return table(rows)
+
+
+def _order(kind: str) -> tuple[int, int]:
+    name, _, width = kind.partition(" ")
+    return ("pipelined", "synchronous", "verify", "drains").index(name), int(width or 0)
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part / whole * 100:.1f} %" if whole else ""
+
+
+def _rate(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Lay rows out in columns, the first to the left and the others to the right, two spaces between."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for first, *others in rows:
+        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
