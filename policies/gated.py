@@ -54,6 +54,8 @@ class Gate(Governor):
         self._probation_tokens = min(policy.probation_tokens, policy.max_draft)
         self._context = 0
         self._paused_from = 0
+        self._ema = policy.start_ema
+        self._yield_ema = 0.0
         self._resume()
 
     @property
@@ -122,7 +124,7 @@ class Gate(Governor):
         self.paused = False
         self._probation = True
         self._misses = 0
-        self._ema: float = self._policy.start_ema
+        self._ema = self._policy.start_ema
         self._confirmed = 0
-        self._rounds: int = 0
-        self._yield_ema: float = 0.0
+        self._rounds = 0
+        self._yield_ema = 0.0
