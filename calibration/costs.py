@@ -129,10 +129,9 @@ class Costs:
         return self.launch_s + self.device_s(width, context) + self.read_s
 
     def overlap_s(self, context: int) -> float:
-        """Return the seconds that a synchronous plain step costs more; raises as `device_s` does."""
-        host_s = self.launch_s + self.read_s
-        hidden_s = min(self.run_ahead_s, self.device_s(1, context))
-        return host_s - max(0.0, host_s + self.host_work_s - hidden_s)
+        """Return the seconds that a synchronous plain step, with its host work, costs more than a pipelined one."""
+        host_s = self.launch_s + self.read_s + self.host_work_s
+        return min(host_s, self.run_ahead_s, self.device_s(1, context))
 
     def prefill_s(self, tokens: int) -> float:
         """Return the seconds to read a prompt.

@@ -10,8 +10,19 @@ from simulator.results import Result
 
 Row = Sequence[str]
 
-COUNTERS = ("prompt_tokens", "generated", "rounds", "drafted_rounds", "paused_rounds", "proposed", "accepted")
-TITLES = ("prompt", "generated", "rounds", "drafted", "paused", "proposed", "accepted", "drains", "tokens/s", "speedup")
+COUNTERS = {
+    "prompt_tokens": "prompt",
+    "generated": "generated",
+    "rounds": "rounds",
+    "drafted_rounds": "drafted",
+    "paused_rounds": "paused",
+    "proposed": "proposed",
+    "accepted": "accepted",
+    "drains": "drains",
+    "phantom_drains": "phantom",
+}
+"""The counters a table shows, and over which heads."""
+TITLES = (*COUNTERS.values(), "tokens/s", "speedup")
 
 
 def heading(profile: Profile, notes: Sequence[str], named: bool) -> str:
@@ -36,6 +47,14 @@ def report(results: Sequence[Result], profile: Profile) -> str:
         lines.append(f"         another model than the profile's {profile.model}: only the times are that machine's")
     lines += [f"policy   {one.policy}" for one in results]
     blocks = ["\n".join(lines), _requests(result) if len(results) == 1 else _policies(results), _spent(results)]
+    events = [
+        f"{one.policy}  {record['id']}  {record['events']}"
+        for one in results
+        for record in one.records
+        if "events" in record
+    ]
+    if events:
+        blocks.append("\n".join(["policy, request and events", *events]))
     return "\n\n".join([*blocks, "\n".join(answer(one) for one in results)])
 
 
@@ -83,8 +102,7 @@ def _policies(results: Sequence[Result]) -> str:
 
 
 def _counters(one: Record) -> list[str]:
-    drains = f"{one['drains']} ({one['phantom_drains']})" if one["phantom_drains"] else str(one["drains"])
-    return [*(str(one[name]) for name in COUNTERS), drains, _rate(one["tokens_per_s"]), _ratio(one["speedup"])]
+    return [*(str(one[name]) for name in COUNTERS), _rate(one["tokens_per_s"]), _ratio(one["speedup"])]
 
 
 def _spent(results: Sequence[Result]) -> str:

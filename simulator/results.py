@@ -41,6 +41,12 @@ class Result:
         """The sums over requests, with the rates and speedups of the sums."""
         return total(self.records)
 
+    def to_frame(self) -> Any:
+        """Return the records as a pandas.DataFrame, a row a request; pandas is imported only here."""
+        import pandas as pd
+
+        return pd.DataFrame(self.records)
+
     def document(self, profile: str, notes: Sequence[str]) -> Record:
         """Return the JSON document; its fields are a contract with other tools (docs/reference/commands.md)."""
         return {

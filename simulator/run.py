@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from typing import Any
 
 from policies import Policy
 from simulator.schedule import Schedule
@@ -94,6 +95,12 @@ class Run:
             rounds.append(Round(code, width, accepted, emitted, start_s, end_s - start_s))
             start_s = end_s
         return tuple(rounds)
+
+    def to_frame(self) -> Any:
+        """Return the rounds as a pandas.DataFrame, a row each; pandas is imported only here."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(turn) for turn in self.rounds])
 
     @cached_property
     def spent(self) -> tuple[Spent, ...]:

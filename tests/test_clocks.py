@@ -164,9 +164,7 @@ def test_a_reply_that_ended_at_its_prefill_takes_no_decode_time() -> None:
 def test_a_context_that_the_costs_do_not_stand_for_is_refused() -> None:
     request = Request.of(id="long", prompt=[1] * 990, reply=[*range(50)], finish="stop")
 
-    with pytest.raises(
-        ProfileError, match=r"^request 'long': context 1000 is outside the 1\.\.999"
-    ):
+    with pytest.raises(ProfileError, match=r"^request 'long': context 1000 is outside the 1\.\.999"):
         run(request, policies.load("plain"), machine())
 
 

@@ -16,14 +16,15 @@ from simulator.two_clocks import TwoClocks
 from tests import strategies
 from traces import Request
 
-LOOKUP = ("ngram_max", "ngram_min", "max_draft", "match")
-
 
 @settings(max_examples=400)
 @given(request=strategies.requests(), policy=strategies.any_policies(), costs=strategies.machines(), sync=st.booleans())
 def test_no_policy_beats_the_oracle(request: Request, policy: Policy, costs: Costs, sync: bool) -> None:
-    chosen = policy.settings if isinstance(policy, LookupPolicy) else {}
-    oracle = Oracle(**{name: chosen[name] for name in LOOKUP if name in chosen})  # type: ignore[arg-type]
+    oracle = Oracle()
+    if isinstance(policy, LookupPolicy):
+        oracle = Oracle(
+            ngram_max=policy.ngram_max, ngram_min=policy.ngram_min, max_draft=policy.max_draft, match=policy.match
+        )
 
     best = run(request, oracle, costs, sync=sync)
 

@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 
 import policies
 from calibration import Costs
-from policies import Governor, LookupPolicy, NgramIndex, Policy, Prices
-from policies.drafter import Drafter
+from policies import Governor, Policy, Prices
 from policies.gated import Gate, Gated
 from policies.plain import Plain
 from simulator.recorded import Recording
 from simulator.schedule import Event, Schedule
-from simulator.stream import decode
 from tests import strategies
+from tests.live import live
 from traces import Request
 
 SCRIPT = [300, 100, 101, 999, *range(102, 120)]
@@ -142,54 +141,6 @@ def test_a_live_index_decides_as_the_table_does(
     assert live(recording, policy, costs, pipelined) == Schedule(
         expected.steps, expected.paused_rounds, expected.shadow_confirmations
     )
-
-
-def live(recording: Recording, policy: Policy, costs: Costs, pipelined: bool) -> Schedule:
-    """Decode with an index that sees only what was emitted, as an engine would."""
-    request = recording.request
-    text = [*request.prompt.tolist(), *request.reply.tolist()]
-    context = recording.prompt_tokens + 1
-    seen = text[:context]
-    chosen = policy.settings if isinstance(policy, LookupPolicy) else {"max_draft": 1, "ngram_min": 16, "ngram_max": 16}
-    names = ("ngram_max", "ngram_min", "max_draft", "match")
-    index = NgramIndex(seen, **{name: chosen[name] for name in names if name in chosen})  # type: ignore[arg-type]
-    drafter = Drafter(policy.governor(costs), index, context)
-    steps = decode(
-        drafter,
-        recording.max_tokens,
-        pipelined=pipelined and request.pipelinable,
-        pipeline_after=policy.pipeline_after,
-    )
-    events: list[Event] = []
-    if request.finish == "guard" and context == len(text):
-        return Schedule(())
-    try:
-        code, count = next(steps)
-        while True:
-            event = verified(code, count, index.proposal(context, count), text[context:], request.finish)
-            events.append(event)
-            seen += text[context : context + event.emitted]
-            context += event.emitted
-            guarded = request.finish == "guard" and context == len(text)
-            code, count = steps.send((event.emitted, event.accepted, event.stop or guarded))
-    except StopIteration:
-        return Schedule(tuple(events), drafter.paused_rounds, drafter.shadow_confirmations)
-
-
-def verified(code: str, count: int, proposal: list[int], coming: list[int], finish: str) -> Event:
-    """Walk the positions of a forward as the reference does: emit, then go on only where the proposal was right."""
-    if code == "B":
-        return Event(code, count, 0, 0, False)
-    emitted = accepted = 0
-    for claimed in [*proposal, None] if code == "V" else [None]:
-        if emitted == len(coming):
-            return Event(code, count, emitted, accepted, True)
-        token = coming[emitted]
-        emitted += 1
-        if (finish == "guard" and emitted == len(coming)) or token != claimed:
-            break
-        accepted += 1
-    return Event(code, count, emitted, accepted, False)
 
 
 class Patient(Gate):
