@@ -1,0 +1,88 @@
+"""The `record` command."""
+
+from __future__ import annotations
+
+import click
+
+from calibration import checkpoints, progress, recording, recording_report, suites
+from calibration.engine import EngineError, Sampler
+from calibration.output import Output
+from calibration.suites import SuiteError
+from simulator import console
+from traces import TraceError
+
+HELP = """Run a model once and keep what it says as a trace.
+
+\b
+Examples:
+  record --model smollm2 --suite basic -o runs/
+  record --model smollm2 --suite basic --max-tokens 50 --temperature 0.7 --seed 1 -o warm.jsonl
+
+A model is `smollm2`, which is fetched once (93 MB), or the directory of an mlx-lm checkpoint, whose own code is never
+run. Ctrl-C keeps the replies that are finished.
+"""
+
+
+@click.command(cls=console.Command, help=HELP, context_settings={"max_content_width": 120})
+@click.option("--model", required=True, metavar="NAME|DIR", help="Whom to ask: smollm2, or an mlx-lm checkpoint.")
+@click.option(
+    "--dtype",
+    type=click.Choice(checkpoints.DTYPES),
+    help="What the weights are dequantised to; bfloat16 for smollm2, and as stored for a directory, unless given.",
+)
+@click.option(
+    "--suite",
+    "suite_name",
+    default="basic",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="What to ask: a shipped suite or a JSON file.",
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(min=1),
+    help=f"The longest reply, instead of each prompt's own limit ({recording.DEFAULT_MAX_TOKENS} where it has none).",
+)
+@click.option("--temperature", default=0.0, show_default=True, help="Draw tokens at this temperature; 0 is greedy.")
+@click.option("--seed", default=0, show_default=True, help="With a position, the key of each draw.")
+@click.option(
+    "-o",
+    "--output",
+    "where",
+    required=True,
+    metavar="FILE|DIR/",
+    help="One trace for everything, or a directory (ending in a slash, or there already) of one trace each.",
+)
+@click.option("--force", is_flag=True, help="Overwrite traces that are there already.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@click.version_option(package_name="breakeven")
+def record(
+    model: str,
+    dtype: str | None,
+    suite_name: str,
+    max_tokens: int | None,
+    temperature: float,
+    seed: int,
+    where: str,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Parse, record, write, print."""
+    with console.reports(EngineError, SuiteError, TraceError):
+        sampler = Sampler(temperature, seed)
+        suite = suites.load(suite_name)
+        output = Output(where, force)
+        output.check([prompt.id for prompt in suite.prompts])
+        engine = checkpoints.open_engine(model, dtype)
+        header = recording.header(engine, suite, sampler)
+        kept = recording.record_all(engine, progress.shown(suite.prompts), sampler, max_tokens)
+        paths = output.write(header, kept.requests)
+    document = recording_report.document(header, kept, paths)
+    if as_json:
+        console.print_json(document)
+    else:
+        console.print_text(recording_report.text(document))
+    for name in kept.silent:
+        console.note(f"{name}: not kept, since the model ended its reply before the first token")
+    if kept.interrupted:
+        raise click.ClickException(f"interrupted: kept {len(kept.requests)} of {len(suite.prompts)} replies")

@@ -1,0 +1,99 @@
+"""Recordings: a suite of prompts on an engine becomes the requests of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+
+from calibration.engine import Engine, Reading, Sampler
+from calibration.suites import Prompt, Suite
+from traces import Finish, Request
+
+DEFAULT_MAX_TOKENS = 400
+"""The longest reply when neither the prompt nor the command says."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What came of a suite."""
+
+    requests: tuple[Request, ...]
+    """The finished replies, in the order of the suite."""
+
+    silent: tuple[str, ...]
+    """Ids of the prompts whose reply ended before its first token, which a trace cannot hold."""
+
+    interrupted: bool
+    """Whether Ctrl-C came before the end of the suite."""
+
+
+def header(engine: Engine, suite: Suite, sampler: Sampler) -> dict[str, object]:
+    """Return the header of a trace that is recorded today (UTC)."""
+    return {
+        **engine.provenance(),
+        "sampler": sampler.provenance(),
+        "suite": suite.name,
+        "recorded": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def record(engine: Engine, prompt: Prompt, sampler: Sampler, max_tokens: int | None = None) -> Request | None:
+    """Return what the model says to one prompt, or None when it ends its reply before the first token.
+
+    Args:
+        engine: the model.
+        prompt: what it is asked.
+        sampler: how tokens are chosen.
+        max_tokens: the longest reply, instead of the prompt's own.
+    """
+    limit = max_tokens or prompt.max_tokens or DEFAULT_MAX_TOKENS
+    tokens = engine.encode(prompt.prompt)
+    readings: list[Reading] = []
+    finish: Finish = "length"
+    for reading in _decode(engine, tokens, sampler, limit):
+        if reading.token in engine.eos:
+            finish = "stop"
+            break
+        readings.append(reading)
+    if not readings:
+        return None
+    reply = [reading.token for reading in readings]
+    return Request(
+        id=prompt.id,
+        prompt=np.array(tokens, dtype=np.int32),
+        reply=np.array(reply, dtype=np.int32),
+        finish=finish,
+        max_tokens=limit,
+        tags=prompt.tags,
+        text=engine.decode(reply),
+        margins=np.array([reading.margin for reading in readings], dtype=np.float32),
+    )
+
+
+def _decode(engine: Engine, tokens: list[int], sampler: Sampler, limit: int) -> Iterator[Reading]:
+    """Yield `limit` readings, each with the next forward already under way while it is waited for."""
+    engine.prefill(tokens, sampler)
+    for left in range(limit - 1, -1, -1):
+        if left:
+            engine.submit()
+        yield engine.read()
+
+
+def record_all(engine: Engine, prompts: Iterable[Prompt], sampler: Sampler, max_tokens: int | None) -> Recording:
+    """Record one prompt after another; Ctrl-C gives up the one being worked on and keeps those before it."""
+    requests: list[Request] = []
+    silent: list[str] = []
+    interrupted = False
+    try:
+        for prompt in prompts:
+            request = record(engine, prompt, sampler, max_tokens)
+            if request is None:
+                silent.append(prompt.id)
+            else:
+                requests.append(request)
+    except KeyboardInterrupt:
+        interrupted = True
+    return Recording(tuple(requests), tuple(silent), interrupted)
