@@ -47,7 +47,7 @@ class RecordedLookup:
         self._end = table.prompt_tokens + len(table.tokens)
         self._tokens: list[int] = np.minimum(table.tokens, max_draft).tolist()
         self._true: list[int] = table.true_tokens.tolist()
-        self._length: list[int] = table.length.tolist()
+        self._table = table
         self._next_find = _next(table.tokens > 0)
         self._next_claim = _next(table.tokens >= SHADOW_TOKENS)
 
@@ -61,7 +61,7 @@ class RecordedLookup:
 
     def match_length(self, context: int) -> int:
         """Return the length of the suffix found earlier, 0 without one."""
-        return self._length[context - self._first]
+        return int(self._table.length[context - self._first])
 
     def claims(self, context: int) -> bool:
         """Return whether a shadow lookup claims `SHADOW_TOKENS` tokens here."""
@@ -125,43 +125,45 @@ def match_table(
     last = np.arange(len(prompt), len(text))  # index of the last token of every context asked about
     before = np.full(len(reply), -1)  # where the chosen earlier occurrence ends
     length = np.zeros(len(reply), dtype=np.int64)
-    # Ranks of the n-grams that end at each index: equal ranks, equal n-grams.
-    token_rank = rank = np.unique(text, return_inverse=True)[1].reshape(-1)
-    for n in range(1, ngram_max + 1):
+    # Equal ranks, equal n-grams; n starts at 1, whose ranks all longer ones are made of.
+    token_rank, earlier = _ranked(text, match)
+    rank = token_rank
+    for n in range(1, min(ngram_max, len(text) - 1) + 1):
         if n > 1:
-            rank = _joined(rank, token_rank)
-        if n < ngram_min or n >= len(text):
-            continue
-        earlier = _earlier(rank, match)[last]
-        found = earlier >= 0
-        before[found] = earlier[found]
-        length[found] = n
+            rank, earlier = _ranked(_joined(rank, token_rank), match)
+        if n >= ngram_min:
+            found = earlier[len(prompt) :]
+            before = np.where(found >= 0, found, before)
+            length[found >= 0] = n
     tokens = np.where(before >= 0, np.minimum(last - before, cap), 0)
     return MatchTable(len(prompt), tokens, _true_tokens(text, last, before, tokens), length, cap)
 
 
 def _joined(rank: Ints, token_rank: Ints) -> Ints:
-    """Rank n-grams by the (n - 1)-gram that ends one token earlier and by their last token.
+    """Key n-grams by the (n - 1)-gram that ends one token earlier and by their last token.
 
-    The first n - 1 tokens end no n-gram: each gets a rank of its own and so matches nothing.
+    The first n - 1 tokens end no n-gram: each keeps a key of its own and so matches nothing.
     """
     previous = np.empty_like(rank)
-    previous[0] = rank.max() + 1
+    previous[0] = len(rank)
     previous[1:] = rank[:-1]
-    return np.unique(previous * (token_rank.max() + 1) + token_rank, return_inverse=True)[1].reshape(-1)
+    return previous * len(rank) + token_rank
 
 
-def _earlier(rank: Ints, match: str) -> Ints:
-    """Return, for every index, an earlier one of the same rank, -1 without one."""
-    order = np.argsort(rank, kind="stable")
-    ranked = rank[order]
-    starts = np.concatenate([[True], ranked[1:] != ranked[:-1]])
-    previous = np.concatenate([[-1], order[:-1]])
-    if match == "earliest":
-        previous = order[np.maximum.accumulate(np.where(starts, np.arange(len(order)), 0))]
-    earlier = np.empty_like(order)
-    earlier[order] = np.where(starts, -1, previous)
-    return earlier
+def _ranked(key: Ints, match: str) -> tuple[Ints, Ints]:
+    """Rank keys, and return for every index the latest or earliest one before it with an equal key, -1 without."""
+    order = key.argsort(kind="stable")
+    ordered = key[order]
+    same = ordered[1:] == ordered[:-1]  # as the one before, in the order of keys and then of indices
+    rank, earlier = np.zeros_like(order), np.full_like(order, -1)
+    rank[order[1:]] = np.cumsum(~same)
+    repeats = order[1:][same]
+    if match == "latest":
+        earlier[repeats] = order[:-1][same]
+    else:
+        first = order[np.concatenate([[0], np.flatnonzero(~same) + 1])]
+        earlier[repeats] = first[rank[repeats]]
+    return rank, earlier
 
 
 def _true_tokens(text: Ints, last: Ints, before: Ints, tokens: Ints) -> Ints:
