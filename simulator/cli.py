@@ -12,6 +12,7 @@ import traces
 from calibration import ProfileError
 from policies import Policy, PolicyError
 from simulator import console
+from simulator.against import EngineLogs
 from simulator.oracle import Oracle
 from simulator.report import heading, report
 from simulator.results import Result, side_by_side
@@ -66,6 +67,13 @@ def _epilog() -> str:
     help="What forwards cost: a shipped profile or a file.",
 )
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="A setting of every policy that has it.")
+@click.option(
+    "--against",
+    "logs",
+    multiple=True,
+    metavar="FILE",
+    help="A log of the reference engine: set its counters and rate beside ours; may repeat.",
+)
 @click.option("--sync", is_flag=True, help="Never pipeline the policy's run; plain decoding beside it still does.")
 @click.option("--interpolate-widths", is_flag=True, help="Fill in widths between those that the profile has.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
@@ -76,6 +84,7 @@ def simulate(
     wheres: Sequence[str],
     profile_name: str,
     sets: Sequence[str],
+    logs: Sequence[str],
     sync: bool,
     interpolate_widths: bool,
     as_json: bool,
@@ -87,14 +96,17 @@ def simulate(
         profile = calibration.load(profile_name)
         costs = profile.costs(interpolate_widths=interpolate_widths)
         clocks = TwoClocks(costs)
+        engine_logs = EngineLogs(logs)
         answers = []
         for where in [name for words in wheres for name in traces.expand(words)]:
             with traces.open_trace(where) as reader:
                 results = [Result(policy, reader.source, reader.header) for policy in chosen]
                 for runs in side_by_side(reader, chosen, clocks, sync=sync):
+                    logged = engine_logs.find(runs[0].request)
                     for result, run in zip(results, runs, strict=True):
-                        result.add(run, events=events, spent=not as_json)
+                        result.add(run, events=events, spent=not as_json, logged=logged)
             answers.append(results)
+        engine_logs.check_all_found()
     if as_json:
         documents = [
             results[place].document(profile.name, costs.notes) for place in range(len(chosen)) for results in answers

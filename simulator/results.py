@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from policies import Policy
+from simulator.against import Comparison, compare
 from simulator.recorded import Recording
 from simulator.records import Record, record, total
 from simulator.run import Run, Spent
 from simulator.simulation import simulate
 from simulator.two_clocks import TwoClocks
 from traces import Request
+from traces.mlxcel_log import LoggedRun
 
 
 @dataclass(slots=True)
@@ -28,10 +30,23 @@ class Result:
     """One a request, in trace order."""
     spent: dict[str, Spent] = field(default_factory=dict)
     """Decode time by kind of round, summed over requests; empty unless asked for."""
+    comparisons: list[Comparison] = field(default_factory=list)
+    """One a request that the engine has logged too."""
 
-    def add(self, run: Run, *, events: bool = False, spent: bool = False) -> None:
-        """Take in the run of one more request, with its event codes or where its time went on request."""
+    def add(self, run: Run, *, events: bool = False, spent: bool = False, logged: LoggedRun | None = None) -> None:
+        """Take in the run of one more request.
+
+        Args:
+            run: what came out.
+            events: keep its event codes.
+            spent: keep where its time went.
+            logged: the engine's run of the same request, to compare with.
+        """
         self.records.append(record(run, events=events))
+        if logged:
+            comparison = compare(run, logged)
+            self.comparisons.append(comparison)
+            self.records[-1]["against"] = comparison.document()
         for part in run.spent if spent else ():
             known = self.spent.get(part.kind, Spent(part.kind, 0, 0.0))
             self.spent[part.kind] = Spent(part.kind, known.rounds + part.rounds, known.seconds + part.seconds)
