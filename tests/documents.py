@@ -51,7 +51,13 @@ def rerun(document: Path, directory: Path) -> str:
 
 
 def rerun_page(text: str, directory: Path) -> str:
-    """Return a page with every output as it is now."""
+    """Return a page with every output as it is now.
+
+    Raises:
+        ValueError: As `rerun`, or a block of commands is indented, not closed or badly tagged.
+    """
+    if len(FENCE.findall(text)) != text.count("```console"):
+        raise ValueError("a block of commands starts a line with ```console or ```console exit=N and is closed by ```")
 
     def block(match: re.Match[str]) -> str:
         exit_code = int(match["exit"] or 0)

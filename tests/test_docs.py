@@ -62,6 +62,14 @@ def test_only_the_projects_own_commands_are_run(tmp_path: Path) -> None:
         run("rm -r docs", tmp_path)
 
 
+@pytest.mark.parametrize(
+    "page", ["  ```console\n  $ cat a\n  ```\n", "```console code=1\n```\n", "```console\n$ cat a\n"]
+)
+def test_a_block_that_would_not_be_run_is_refused(page: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^a block of commands starts a line with "):
+        rerun_page(page, tmp_path)
+
+
 def internal_links(text: str) -> list[str]:
     """List the targets of a page's links to this repository, those in code left out."""
     prose = re.sub(r"`[^`\n]*`", "", re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL))
