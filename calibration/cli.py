@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import click
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from calibration import checkpoints, progress, recording, recording_report, suites
+import click
+from click.core import ParameterSource
+
+from calibration import checkpoints, importing, progress, recording, recording_report, suites
 from calibration.engine import EngineError, Sampler
 from calibration.output import Output
 from calibration.suites import SuiteError
@@ -17,13 +21,19 @@ HELP = """Run a model once and keep what it says as a trace.
 Examples:
   record --model smollm2 --suite basic -o runs/
   record --model smollm2 --suite basic --max-tokens 50 --temperature 0.7 --seed 1 -o warm.jsonl
+  record --from mlxcel-log run.log --model Qwen3-8B-4bit --max-tokens 400 -o mine.jsonl
 
 A model is `smollm2`, which is fetched once (93 MB), or the directory of an mlx-lm checkpoint, whose own code is never
 run. Ctrl-C keeps the replies that are finished.
+
+With --from nothing is run: the FILEs are logs of the reference engine, made with MLXCEL_PRINT_TOKEN_IDS set and stdout
+and stderr together, the model is what the trace shall call it, and --max-tokens is the limit that the runs were given.
 """
 
 
 @click.command(cls=console.Command, help=HELP, context_settings={"max_content_width": 120})
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.option("--from", "source", type=click.Choice(importing.SOURCES), help="Read logs instead of asking a model.")
 @click.option("--model", required=True, metavar="NAME|DIR", help="Whom to ask: smollm2, or an mlx-lm checkpoint.")
 @click.option(
     "--dtype",
@@ -57,6 +67,8 @@ run. Ctrl-C keeps the replies that are finished.
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @click.version_option(package_name="breakeven")
 def record(
+    files: Sequence[str],
+    source: str | None,
     model: str,
     dtype: str | None,
     suite_name: str,
@@ -67,22 +79,55 @@ def record(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Parse, record, write, print."""
+    """Parse, record or import, write, print."""
+    check_usage(files, source)
+    output = Output(where, force)
     with console.reports(EngineError, SuiteError, TraceError):
-        sampler = Sampler(temperature, seed)
-        suite = suites.load(suite_name)
-        output = Output(where, force)
-        output.check([prompt.id for prompt in suite.prompts])
-        engine = checkpoints.open_engine(model, dtype)
-        header = recording.header(engine, suite, sampler)
-        kept = recording.record_all(engine, progress.shown(suite.prompts), sampler, max_tokens)
+        if source:
+            header = importing.header(model, source, files)
+            kept = importing.import_all(files, max_tokens)
+            output.check([request.id for request in kept.requests])
+        else:
+            sampler = Sampler(temperature, seed)
+            suite = suites.load(suite_name)
+            output.check([prompt.id for prompt in suite.prompts])
+            engine = checkpoints.open_engine(model, dtype)
+            header = recording.header(engine, suite, sampler)
+            kept = recording.record_all(engine, progress.shown(suite.prompts), sampler, max_tokens)
         paths = output.write(header, kept.requests)
-    document = recording_report.document(header, kept, paths)
+    show(recording_report.document(header, kept, paths), as_json)
+    if kept.interrupted:
+        raise click.ClickException(f"interrupted: kept {len(kept.requests)} of {len(suite.prompts)} replies")
+
+
+def show(document: Mapping[str, Any], as_json: bool) -> None:
+    """Print what was kept, and on stderr what could not be."""
     if as_json:
         console.print_json(document)
     else:
         console.print_text(recording_report.text(document))
-    for name in kept.silent:
+    for name in document["silent"]:
         console.note(f"{name}: not kept, since the model ended its reply before the first token")
-    if kept.interrupted:
-        raise click.ClickException(f"interrupted: kept {len(kept.requests)} of {len(suite.prompts)} replies")
+
+
+def check_usage(files: Sequence[str], source: str | None) -> None:
+    """Refuse logs without `--from`, and with it what only asking a model needs.
+
+    Raises:
+        click.UsageError: a combination that means nothing.
+    """
+    if source is None:
+        if files:
+            raise click.UsageError(f"a FILE needs --from {'|'.join(importing.SOURCES)} (got {files[0]!r})")
+        return
+    if not files:
+        raise click.UsageError(f"--from {source} needs a FILE")
+    context = click.get_current_context()
+    for name, option in (
+        ("dtype", "--dtype"),
+        ("suite_name", "--suite"),
+        ("temperature", "--temperature"),
+        ("seed", "--seed"),
+    ):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{option} is for asking a model, which --from {source} does not")

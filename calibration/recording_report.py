@@ -40,11 +40,17 @@ def text(document: Mapping[str, Any]) -> str:
     """Return aligned lines: the model, the sampler, one line per reply, and what it comes to."""
     header, requests = document["header"], document["requests"]
     width = max([len("sampler"), *(len(request["id"]) for request in requests)])
-    lines = [
-        f"{'model':{width}}  {header['model']} {header['dtype']} on {header['device']} "
-        f"(mlx {header['mlx']}, mlx-lm {header['mlx_lm']})",
-        f"{'sampler':{width}}  {_sampler(header['sampler'])}",
-    ]
+    if "files" in header:
+        lines = [
+            f"{'model':{width}}  {header['model']}",
+            f"{'from':{width}}  {header['source']} {', '.join(header['files'])}",
+        ]
+    else:
+        lines = [
+            f"{'model':{width}}  {header['model']} {header['dtype']} on {header['device']} "
+            f"(mlx {header['mlx']}, mlx-lm {header['mlx_lm']})",
+            f"{'sampler':{width}}  {_sampler(header['sampler'])}",
+        ]
     lines += [
         f"{request['id']:{width}}  {request['reply_tokens']:5,} tokens after {request['prompt_tokens']:5,}, "
         f"{request['finish']:6}  {request['trace']}"
