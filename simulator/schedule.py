@@ -79,6 +79,25 @@ class Schedule:
         return " ".join(_code(step) for step in self.steps)
 
 
+def read_codes(codes: str) -> tuple[Event, ...]:
+    """Read event codes back, where every verify and every step emitted what its code says.
+
+    A verify that met the end emits a token less than any other; only its `!` tells.
+
+    >>> [event.emitted for event in read_codes("S V8:7 B P D V3:1!")]
+    [1, 8, 0, 1, 1, 1]
+    """
+    events = []
+    for code in codes.split():
+        kind, stop = code[0], code.endswith("!")
+        if kind == "V":
+            width, accepted = map(int, code[1:].rstrip("!").split(":"))
+            events.append(Event("V", width - 1, accepted + 1 - stop, accepted, stop))
+        else:
+            events.append(Event(kind, int(kind == "P"), int(kind != "B" and not stop), 0, stop))
+    return tuple(events)
+
+
 def _single(event: Event) -> Iterator[Event]:
     if event.code != "P" or event.size == 1:
         yield event

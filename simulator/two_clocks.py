@@ -78,7 +78,7 @@ class TwoClocks:
                 elif code == "B":
                     begun_s = step_s[context - 1]
                     flight_s = host_s + launch_s + begun_s
-                    host_s = flight_s - min(begun_s, ahead_s)
+                    host_s += launch_s + begun_s - min(begun_s, ahead_s)
                 else:
                     host_s = max(host_s, flight_s) + read_s + emitted * work_s
                 context += emitted

@@ -12,7 +12,7 @@ from policies import Governor, Policy, Prices
 from policies.gated import Gate, Gated
 from policies.plain import Plain
 from simulator.recorded import Recording
-from simulator.schedule import Event, Schedule
+from simulator.schedule import Event, Schedule, read_codes
 from tests import strategies
 from tests.live import live
 from traces import Request
@@ -104,6 +104,14 @@ def test_every_reply_is_emitted_whole_and_every_counter_adds_up(
     assert schedule.paused_rounds + schedule.drafted_rounds <= schedule.rounds
     assert pipelined or all(step.code in "SV" for step in steps)
     assert in_order(steps)
+
+
+@given(request=strategies.requests(), policy=strategies.any_policies())
+def test_codes_are_read_back_as_the_steps_they_stand_for(request: Request, policy: Policy) -> None:
+    steps = Recording(request).schedule(policy, NO_PRICES).steps
+
+    # Somebody's interruption in the middle of a block leaves no mark in the codes.
+    assert request.finish == "guard" or read_codes(Schedule(steps).codes) == steps
 
 
 def surplus(request: Request, steps: tuple[Event, ...]) -> int:
