@@ -28,11 +28,11 @@ def main() -> None:
     """Print both tables."""
     published = json.loads(Path(__file__).with_suffix(".json").read_text())
     costs = calibration.load(published["profile"]).costs()
-    heads = ("prompt", "policy", "counters", "speedup", "predicted", "error", "plain tokens/s", "predicted", "error")
-    print(table([heads, *(edit(row, costs) for row in published["edits"])]))
+    head = ["prompt", "policy", "counters", "speedup", "predicted", "error", "plain tokens/s", "predicted", "error"]
+    print(table([head, *(edit(row, costs) for row in published["edits"])]))
     print()
-    heads = ("prompt", "policy", "tokens/s", "slowest", "fastest", "within 2 %")
-    print(table([heads, *(prose(row, costs) for row in published["prose"])]))
+    head = ["prompt", "policy", "tokens/s", "slowest", "fastest", "within 2 %"]
+    print(table([head, *(prose(row, costs) for row in published["prose"])]))
 
 
 def edit(row: dict[str, Any], costs: Costs) -> list[str]:
