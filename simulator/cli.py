@@ -14,7 +14,7 @@ from policies import Policy, PolicyError
 from simulator import console
 from simulator.against import EngineLogs
 from simulator.oracle import Oracle
-from simulator.report import heading, report
+from simulator.report import across, heading, report
 from simulator.results import Result, side_by_side
 from simulator.two_clocks import TwoClocks
 from traces import TraceError
@@ -114,7 +114,9 @@ def simulate(
         console.print_json(documents[0] if len(documents) == 1 else {"runs": documents})
     else:
         blocks = [heading(profile, costs.notes, named=profile_name != DEFAULT_PROFILE)]
-        console.print_text("\n\n".join([*blocks, *(report(results, profile) for results in answers)]))
+        blocks += [report(results, profile) for results in answers]
+        blocks += [across(answers)] if len(answers) > 1 else []
+        console.print_text("\n\n".join(blocks))
 
 
 def chosen_policies(texts: Sequence[str], sets: Sequence[str]) -> list[Policy]:

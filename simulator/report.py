@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibration import Profile
-from simulator.records import Record
+from simulator.records import Record, total
 from simulator.results import Result
 
 Row = Sequence[str]
@@ -59,6 +59,16 @@ def report(results: Sequence[Result], profile: Profile) -> str:
     # Every policy of a run without prompt lookup stands beside the same plain decoding, which is shown once.
     blocks += map(table, dict.fromkeys(compared))
     return "\n\n".join([*blocks, "\n".join(answer(one) for one in results)])
+
+
+def across(answers: Sequence[Sequence[Result]]) -> str:
+    """Return the speedups of every policy on every trace, and their geometric mean over all requests."""
+    policies = [str(result.policy) for result in answers[0]]
+    rows: list[Row] = [("speedup by trace", *policies)]
+    rows += [(results[0].trace, *(_ratio(result.total["speedup"]) for result in results)) for results in answers]
+    pooled = [total([one for results in answers for one in results[place].records]) for place in range(len(policies))]
+    rows.append(("all requests, geometric mean", *(_ratio(one["geomean_speedup"]) for one in pooled)))
+    return table(rows)
 
 
 def answer(result: Result) -> str:

@@ -202,6 +202,22 @@ def test_the_report_says_what_happened_where_the_time_went_and_the_answer(
     assert report == REPORT
 
 
+def test_several_traces_close_with_their_speedups_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "copy.jsonl", REQUEST)
+    write(tmp_path / "prose.jsonl", PROSE)
+    monkeypatch.chdir(tmp_path)
+
+    done = simulate("--policy", "plain", "--policy", "graded", "--trace", "copy.jsonl", "--trace", "prose.jsonl")
+
+    # 1.260 is the square root of 1.600 times 0.992.
+    assert done.stdout.endswith("""
+speedup by trace              plain  graded
+copy.jsonl                    1.000   1.600
+prose.jsonl                   1.000   0.992
+all requests, geometric mean  1.000   1.260
+""")
+
+
 def test_events_in_the_report(trace: str) -> None:
     done = simulate("--policy", "graded", "--trace", trace, "--events")
 
