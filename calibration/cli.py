@@ -130,4 +130,4 @@ def check_usage(files: Sequence[str], source: str | None) -> None:
         ("seed", "--seed"),
     ):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{option} is for asking a model, which --from {source} does not")
+            raise click.UsageError(f"{option} is for asking a model, which --from {source} is not")
