@@ -56,14 +56,18 @@ class Comparison:
             "ratio": self.ratio,
         }
 
-    def rows(self, policy: str) -> Iterator[tuple[str, str, str, str]]:
-        """Yield the rows of a report's table: the counters that differ, and the rates."""
-        decoding = policy if self.counters else "plain decoding"
-        yield f"{decoding}, request {self.request}, against {self.logged.where}", "engine", "simulated", "ratio"
-        count, differ = len(self.counters), self.differences
-        if self.counters:
-            yield f"{len(differ)} of {count} counters differ" if differ else f"all {count} counters equal", "", "", ""
-        for name, (ours, theirs) in differ.items():
+    def title(self, policy: str) -> str:
+        """Return a report's line: what is compared under a policy, and whether the counters are equal."""
+        if not self.counters:
+            return f"plain decoding against {self.logged.where} (request {self.request})"
+        count, differ = len(self.counters), len(self.differences)
+        verdict = f"{differ} of {count} counters differ" if differ else f"all {count} counters equal"
+        return f"{policy} against {self.logged.where} (request {self.request}): {verdict}"
+
+    def rows(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield the rows of the table below it: the counters that differ, and the rates."""
+        yield "", "engine", "simulated", "ratio"
+        for name, (ours, theirs) in self.differences.items():
             yield name, str(theirs), str(ours), ""
         theirs_per_s, quotient = self.logged.tokens_per_s, self.ratio
         yield (
@@ -108,10 +112,13 @@ class EngineLogs:
         """Refuse a log that nothing was compared with.
 
         Raises:
-            TraceError: a run whose prompt and reply no request has.
+            TraceError: a run whose prompt and reply no request has, or one whose request has another run.
         """
-        for run in (run for alike in self._runs.values() for run in alike):
-            if run.id not in self._found:
+        for alike in self._runs.values():
+            for run in (run for run in alike if run.id not in self._found):
+                taken = next((other.where for other in alike if other.id in self._found), None)
+                if taken:
+                    raise TraceError(f"{run.where}: has the prompt and reply of {taken} too; give one of them")
                 raise TraceError(
                     f"{run.where}: no request has this prompt and reply "
                     f"(got {len(run.prompt)} and {len(run.reply)} tokens); record --from mlxcel-log makes one"

@@ -55,9 +55,12 @@ def report(results: Sequence[Result], profile: Profile) -> str:
     ]
     if events:
         blocks.append("\n".join(["policy, request and events", *events]))
-    compared = (tuple(comparison.rows(str(one.policy))) for one in results for comparison in one.comparisons)
-    # Every policy of a run without prompt lookup stands beside the same plain decoding, which is shown once.
-    blocks += map(table, dict.fromkeys(compared))
+    # Under every policy, a run without prompt lookup stands beside the same plain decoding, which is shown once.
+    blocks += dict.fromkeys(
+        f"{comparison.title(str(one.policy))}\n{table(list(comparison.rows()))}"
+        for one in results
+        for comparison in one.comparisons
+    )
     return "\n\n".join([*blocks, "\n".join(answer(one) for one in results)])
 
 
