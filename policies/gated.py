@@ -73,7 +73,8 @@ class Gate(Governor):
     def record(self, accepted: int) -> None:
         """Average the round in; pause on a miss under probation, on misses in a row, or below break-even."""
         policy = self._policy
-        self._ema = (1 - policy.ema_weight) * self._ema + policy.ema_weight * accepted
+        weight = policy.ema_weight
+        self._ema = (1 - weight) * self._ema + weight * accepted
         if accepted >= self._probation_tokens:
             self._probation = False
         if accepted > 0:
