@@ -168,14 +168,16 @@ def _ranked(key: Ints, match: str) -> tuple[Ints, Ints]:
 
 def _true_tokens(text: Ints, last: Ints, before: Ints, tokens: Ints) -> Ints:
     """Count, for every proposal, how many of its tokens the text goes on with."""
-    true = np.zeros(len(last), dtype=np.int64)
-    alive = np.flatnonzero(tokens > 0)
-    for offset in range(1, int(tokens.max(initial=0)) + 1):
-        alive = alive[(tokens[alive] >= offset) & (last[alive] + offset < len(text))]
-        alive = alive[text[before[alive] + offset] == text[last[alive] + offset]]
-        if not len(alive):
-            break
-        true[alive] = offset
+    true = np.zeros_like(tokens)
+    found = np.flatnonzero(tokens)
+    if not len(found):
+        return true
+    offsets = np.arange(1, int(tokens.max()) + 1)
+    # Nothing follows the end: no token is -1. A proposal ends before it could run into the padding itself.
+    padded = np.concatenate([text, np.full(len(offsets), -1)])
+    same = padded[before[found, None] + offsets] == padded[last[found, None] + offsets]
+    agreed = np.where(same.all(axis=1), len(offsets), same.argmin(axis=1))
+    true[found] = np.minimum(agreed, tokens[found])
     return true
 
 
