@@ -31,7 +31,7 @@ and stderr together, the model is what the trace shall call it, and --max-tokens
 """
 
 
-@click.command(cls=console.Command, help=HELP, context_settings={"max_content_width": 120})
+@click.command(cls=console.Command, help=HELP)
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option("--from", "source", type=click.Choice(importing.SOURCES), help="Read logs instead of asking a model.")
 @click.option("--model", required=True, metavar="NAME|DIR", help="Whom to ask: smollm2, or an mlx-lm checkpoint.")

@@ -33,15 +33,13 @@ The last line is the answer: how many times as fast as plain decoding.
 """
 
 
-def _epilog() -> str:
-    """List the policies with the first line of what they say of themselves."""
-    lines = {name: (kind.__doc__ or "").splitlines()[0] for name, kind in policies.policy_classes().items()}
-    lines["oracle"] = (Oracle.__doc__ or "").splitlines()[0]
-    width = max(map(len, lines))
-    return "\b\nPolicies:\n" + "\n".join(f"  {name.ljust(width)}  {line}" for name, line in lines.items())
+def _policies() -> dict[str, str]:
+    """Return the policies with the first line of what they say of themselves."""
+    kinds = {**policies.policy_classes(), "oracle": Oracle}
+    return {name: (kind.__doc__ or "").splitlines()[0] for name, kind in kinds.items()}
 
 
-@click.command(cls=console.Command, help=HELP, epilog=_epilog(), context_settings={"max_content_width": 120})
+@click.command(cls=console.Command, help=HELP, glossary=[("Policies", _policies())])
 @click.option(
     "--policy",
     "texts",

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import click
 
+Glossary = Sequence[tuple[str, Mapping[str, str]]]
+
 
 class Command(click.Command):
     """A click command that reports a wrong command line in one line and exits 2."""
+
+    def __init__(self, *args: Any, glossary: Glossary = (), **kwargs: Any) -> None:
+        """Take what click takes, and lists of names with their meaning that close the help text."""
+        kwargs["context_settings"] = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+        super().__init__(*args, **kwargs)
+        self._glossary = glossary
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the lists, wrapped to the width there is."""
+        for title, meanings in self._glossary:
+            with formatter.section(title):
+                formatter.write_dl(list(meanings.items()))
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run the command as a program."""

@@ -45,7 +45,8 @@ def report(results: Sequence[Result], profile: Profile) -> str:
     lines = [f"trace    {result.trace}: {count} request{'s' * (count > 1)} of {result.header['model']}"]
     if result.header["model"].lower() not in (profile.model.lower(), f"{profile.model}-{profile.dtype}".lower()):
         lines.append(f"         another model than the profile's {profile.model}: only the times are that machine's")
-    lines += [f"policy   {one.policy}" for one in results]
+    if len(results) == 1:
+        lines.append(f"policy   {result.policy}")
     blocks = ["\n".join(lines), _requests(result) if len(results) == 1 else _policies(results), _spent(results)]
     events = [
         f"{one.policy}  {record['id']}  {record['events']}"
@@ -61,29 +62,33 @@ def report(results: Sequence[Result], profile: Profile) -> str:
         for one in results
         for comparison in one.comparisons
     )
-    return "\n\n".join([*blocks, "\n".join(answer(one) for one in results)])
+    return "\n\n".join([*blocks, "\n".join(answer(str(one.policy), one.total["speedup"]) for one in results)])
 
 
 def across(answers: Sequence[Sequence[Result]]) -> str:
-    """Return the speedups of every policy on every trace, and their geometric mean over all requests."""
+    """Return the speedups of every policy on every trace, and the answer over all their requests."""
     policies = [str(result.policy) for result in answers[0]]
     rows: list[Row] = [("speedup by trace", *policies)]
     rows += [(results[0].trace, *(_ratio(result.total["speedup"]) for result in results)) for results in answers]
     pooled = [total([one for results in answers for one in results[place].records]) for place in range(len(policies))]
     rows.append(("all requests, geometric mean", *(_ratio(one["geomean_speedup"]) for one in pooled)))
-    return table(rows)
+    lines = [answer(policy, one["speedup"]) for policy, one in zip(policies, pooled, strict=True)]
+    return "\n\n".join([table(rows), "\n".join(lines)])
 
 
-def answer(result: Result) -> str:
-    """Return the line that answers the question: `gated: 0.98 times plain decoding; 2 % slower`."""
-    speedup = result.total["speedup"]
+def answer(policy: str, speedup: float | None) -> str:
+    """Return the line that answers the question.
+
+    >>> answer("gated", 0.979)
+    'gated: 0.98 times plain decoding; 2.1 % slower'
+    """
     if speedup is None:
-        return f"{result.policy}: no time was spent, so there is nothing to compare"
+        return f"{policy}: no time was spent, so there is nothing to compare"
     percent = abs(speedup - 1) * 100
     if percent < 0.05:
-        return f"{result.policy}: {speedup:.2f} times plain decoding; no difference"
+        return f"{policy}: {speedup:.2f} times plain decoding; no difference"
     amount = f"{percent:.0f}" if percent >= 9.95 else f"{percent:.1f}".removesuffix(".0")
-    return f"{result.policy}: {speedup:.2f} times plain decoding; {amount} % {'faster' if speedup > 1 else 'slower'}"
+    return f"{policy}: {speedup:.2f} times plain decoding; {amount} % {'faster' if speedup > 1 else 'slower'}"
 
 
 def _requests(result: Result) -> str:

@@ -48,4 +48,4 @@ def simulate(recording: Recording, policy: Policy, clocks: TwoClocks, *, sync: b
             clocks=clocks,
         )
     except ProfileError as error:
-        raise ProfileError(f"request {request.id!r}: {error}") from None
+        raise ProfileError(f"request {request.id!r} under {policy}: {error}") from None

@@ -60,6 +60,13 @@ def test_an_isolated_verify_costs_its_width_and_three_lost_overlaps() -> None:
     assert speculated - plain == pytest.approx(2.2 * STEP_S + 3 * HOST_S - 3 * STEP_S)
 
 
+def test_an_isolated_verify_that_pauses_costs_its_width_and_one_lost_overlap() -> None:
+    speculated = seconds("B P D V5:0 B P P R", machine())
+    plain = seconds("B P P P P P R", machine())
+
+    assert speculated - plain == pytest.approx(2.2 * STEP_S + 1 * HOST_S - 1 * STEP_S)
+
+
 def test_submitting_blocks_when_too_much_work_is_outstanding() -> None:
     # 4 ms of device work may be outstanding: submit returns at end - 4 ms, and the read costs 2 ms more than that.
     costs = machine(run_ahead_s=0.004)
@@ -154,7 +161,7 @@ def test_a_reply_that_ended_at_its_prefill_takes_no_decode_time() -> None:
 def test_a_context_that_the_costs_do_not_stand_for_is_refused() -> None:
     request = Request.of(id="long", prompt=[1] * 990, reply=[*range(50)], finish="stop")
 
-    with pytest.raises(ProfileError, match=r"^request 'long': context 1000 is outside the 1\.\.999"):
+    with pytest.raises(ProfileError, match=r"^request 'long' under plain: context 1000 is outside the 1\.\.999"):
         run(request, policies.load("plain"), machine())
 
 
