@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 class EngineError(ValueError):
     """A checkpoint or an engine that cannot be used, said in one line."""
@@ -19,7 +22,7 @@ class Reading(NamedTuple):
     """The id that was chosen."""
 
     margin: float
-    """The largest logit minus the second largest, before any temperature; 0 is a tie."""
+    """The largest logit minus the second largest, before any temperature; 0 is a tie, nan was not asked for."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +54,28 @@ class Sampler:
 
 
 class Engine(Protocol):
-    """A language model that decodes one request at a time.
+    """A language model that decodes one request at a time, and the only clock there is.
 
     A request begins with one `prefill`. After it every `submit` adds one forward and every `read` takes the oldest
-    result that nobody has read, the prefill's included; a read without one outstanding is a bug of the caller.
+    result that nobody has read, the prefill's included; a read without one outstanding is a bug of the caller, as is
+    a `forward` or `logits` with one outstanding.
     """
 
     @property
     def eos(self) -> frozenset[int]:
         """Every id with which the model ends a reply."""
+
+    @property
+    def vocabulary(self) -> int:
+        """How many ids the model knows, from 0."""
+
+    @property
+    def longest(self) -> int | None:
+        """The longest context the model was made for, in positions; None when it does not say."""
+
+    @property
+    def context(self) -> int:
+        """Positions in the KV state, those of forwards in flight included."""
 
     def provenance(self) -> dict[str, object]:
         """Return the header of a trace: model, weights, versions and device."""
@@ -70,11 +86,53 @@ class Engine(Protocol):
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of `tokens`."""
 
-    def prefill(self, prompt: Sequence[int], sampler: Sampler) -> None:
-        """Forget what came before, process `prompt` and start the choice of the first token."""
+    def check_rollback(self, positions: int) -> None:
+        """Refuse, before anything runs, a model that cannot take back what it was fed.
 
-    def submit(self) -> None:
-        """Start a width-1 forward fed by the newest token, whether or not it was read."""
+        Args:
+            positions: how many the KV state will hold at most, rejected proposals included.
+
+        Raises:
+            EngineError: a layer's state cannot be trimmed, or the model's context is shorter.
+        """
+
+    def prefill(self, prompt: Sequence[int], sampler: Sampler, *, margins: bool = False) -> None:
+        """Forget what came before, process `prompt` and start the choice of the first token.
+
+        Args:
+            prompt: at least one id.
+            sampler: how tokens are chosen from here on.
+            margins: whether every submitted forward also finds its margin, which costs time.
+        """
+
+    def submit(self, token: int | None = None) -> float:
+        """Start a width-1 forward without reading it.
+
+        Args:
+            token: what it is fed; None is the newest result, read or not.
+
+        Returns:
+            The seconds that the host took to build it; what else the call took was handing it over.
+        """
 
     def read(self) -> Reading:
         """Wait for the oldest unread result."""
+
+    def forward(self, tokens: Sequence[int]) -> list[int]:
+        """Forward `tokens` at once and return what is chosen after each of them."""
+
+    def logits(self, tokens: Sequence[int]) -> NDArray[np.float32]:
+        """Forward `tokens` at once and return the logits after each of them, a row each."""
+
+    def trim(self, positions: int) -> None:
+        """Take the newest `positions` back, after waiting for what is in flight, which is forgotten.
+
+        Raises:
+            EngineError: the state did not give back exactly so many.
+        """
+
+    def work(self, seconds: float) -> None:
+        """Keep the host busy so long, as a server is that detokenises and streams."""
+
+    def clock_s(self) -> float:
+        """Return the engine's clock: seconds since an arbitrary moment."""

@@ -5,6 +5,7 @@ Everything else that handles weights treats an array as opaque and hands it back
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
@@ -12,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
-from mlx_lm.models.cache import make_prompt_cache
+import numpy as np
+from mlx_lm.models.cache import make_prompt_cache, trim_prompt_cache
 from mlx_lm.utils import dequantize_model, load_model, load_tokenizer
+from numpy.typing import NDArray
 
+from calibration import rollback
 from calibration.checkpoints import Checkpoint
 from calibration.engine import EngineError, Reading, Sampler
 
@@ -78,8 +82,124 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-class MlxEngine:
-    """One model of a local mlx-lm checkpoint and the request it is decoding; see `calibration.engine.Engine`."""
+class MlxModel:
+    """A loaded mlx-lm model and the request it is decoding: everything of an engine that needs no checkpoint."""
+
+    def __init__(self, model: Any) -> None:
+        """Take a model as mlx-lm loads it."""
+        self._model = model
+        self._unread: deque[tuple[Any, Any]] = deque()
+        self._newest: Any = None
+        self._margins = False
+        self.start(Sampler())
+
+    @property
+    def vocabulary(self) -> int:
+        """How many ids the model knows, from 0."""
+        return int(self._model.args.vocab_size)
+
+    @property
+    def longest(self) -> int | None:
+        """The longest context the model was made for, in positions; None when it does not say."""
+        return getattr(self._model.args, "max_position_embeddings", None)
+
+    @property
+    def context(self) -> int:
+        """Positions in the KV state, those of forwards in flight included."""
+        return self._context
+
+    def check_rollback(self, positions: int) -> None:
+        """Refuse a model that cannot take back what it was fed; see `calibration.engine.Engine`."""
+        layers = [(type(layer).__name__, getattr(layer, "max_size", None)) for layer in make_prompt_cache(self._model)]
+        rollback.check(layers, positions, self.longest)
+
+    def start(self, sampler: Sampler, cache: Any = None) -> None:
+        """Begin a request with an empty KV state, or with one that already holds part of it."""
+        self._cache = make_prompt_cache(self._model) if cache is None else cache
+        self._context = int(self._cache[0].offset) if cache else 0
+        self._sampler = sampler
+        self._unread.clear()
+
+    def prefill(self, prompt: Sequence[int], sampler: Sampler, *, margins: bool = False) -> None:
+        """Forget what came before, process `prompt` and start the choice of the first token."""
+        self.start(sampler)
+        self._margins = margins
+        self.fill(prompt[:-1])
+        self.submit(prompt[-1])
+
+    def fill(self, tokens: Sequence[int]) -> None:
+        """Append tokens to the KV state whose followers nobody asks for."""
+        for start in range(0, len(tokens), PREFILL_CHUNK):
+            chunk = tokens[start : start + PREFILL_CHUNK]
+            self._model(mx.array([list(chunk)]), cache=self._cache)
+            mx.eval([layer.state for layer in self._cache])
+            self._context += len(chunk)
+
+    def submit(self, token: int | None = None) -> float:
+        """Start a width-1 forward without reading it; return the seconds that building it took."""
+        began_s = time.perf_counter()
+        logits = self._model(self._newest[None, None] if token is None else mx.array([[token]]), cache=self._cache)
+        self._context += 1
+        self._newest = _choose(logits[0, -1], self._sampler, self._context)
+        # Nobody pays for a margin that was not asked for.
+        margin = _margin(logits[0, -1]) if self._margins else None
+        built_s = time.perf_counter() - began_s
+        _async_eval(*(part for part in (self._newest, margin) if part is not None))
+        self._unread.append((self._newest, margin))
+        return built_s
+
+    def read(self) -> Reading:
+        """Wait for the oldest unread result."""
+        token, margin = self._unread.popleft()
+        return Reading(token.item(), float("nan") if margin is None else margin.item())
+
+    def forward(self, tokens: Sequence[int]) -> list[int]:
+        """Forward `tokens` at once and return what is chosen after each of them."""
+        logits = self._rows(tokens)
+        if self._sampler.greedy:
+            chosen = mx.argmax(logits, axis=-1)
+        else:
+            first = self._context - len(tokens) + 1
+            chosen = mx.stack([_choose(row, self._sampler, first + place) for place, row in enumerate(logits)])
+        self._newest = chosen[-1]
+        found: Any = chosen.tolist()
+        return list(found)
+
+    def logits(self, tokens: Sequence[int]) -> NDArray[np.float32]:
+        """Forward `tokens` at once and return the logits after each of them, a row each."""
+        return np.array(self._rows(tokens).astype(mx.float32))
+
+    def log_probabilities(self, tokens: Sequence[int]) -> list[Any]:
+        """Forward `tokens` at once and return, as mlx arrays, the log-probabilities after each of them."""
+        logits = self._rows(tokens)
+        return list(logits - mx.logsumexp(logits, axis=-1, keepdims=True))
+
+    def trim(self, positions: int) -> None:
+        """Take the newest positions back; see `calibration.engine.Engine`."""
+        mx.eval([token for token, _ in self._unread])
+        self._unread.clear()
+        trimmed = trim_prompt_cache(self._cache, positions) if positions else 0
+        if trimmed != positions:
+            raise EngineError(f"the model's state gave back {trimmed} positions where {positions} were rejected")
+        self._context -= positions
+
+    def work(self, seconds: float) -> None:
+        """Keep the host busy so long."""
+        until_s = time.perf_counter() + seconds
+        while time.perf_counter() < until_s:
+            pass
+
+    def clock_s(self) -> float:
+        """Return the seconds of the most precise clock that the system has."""
+        return time.perf_counter()
+
+    def _rows(self, tokens: Sequence[int]) -> Any:
+        self._context += len(tokens)
+        return self._model(mx.array([list(tokens)]), cache=self._cache)[0]
+
+
+class MlxEngine(MlxModel):
+    """One model of a local mlx-lm checkpoint; see `calibration.engine.Engine`."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         """Load a checkpoint, never running code from it.
@@ -90,17 +210,17 @@ class MlxEngine:
         directory = checkpoint.directory
         self._checkpoint = checkpoint
         try:
-            self._model, config = load_model(directory, trust_remote_code=False)
+            model, config = load_model(directory, trust_remote_code=False)
             self._tokenizer = _load_tokenizer(
                 directory, {"trust_remote_code": False}, eos_token_ids=config.get("eos_token_id")
             )
         except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise EngineError(f"{directory}: mlx-lm cannot load it ({_first_line(error)})") from error
         if checkpoint.cast is not None:
-            self._model = dequantize_model(self._model)
-            self._model.set_dtype(getattr(mx, checkpoint.cast))
-            mx.eval(self._model.parameters())
-        self._unread: deque[tuple[Any, Any]] = deque()
+            model = dequantize_model(model)
+            model.set_dtype(getattr(mx, checkpoint.cast))
+            mx.eval(model.parameters())
+        super().__init__(model)
 
     @property
     def eos(self) -> frozenset[int]:
@@ -129,37 +249,6 @@ class MlxEngine:
         """Return the text of `tokens`, special ones spelled out."""
         return str(self._tokenizer.decode(list(tokens)))
 
-    def prefill(self, prompt: Sequence[int], sampler: Sampler) -> None:
-        """Forget what came before, process `prompt` and start the choice of the first token."""
-        self._cache = make_prompt_cache(self._model)
-        self._sampler = sampler
-        self._unread.clear()
-        ids = list(prompt)
-        last = len(ids) - 1
-        for start in range(0, last, PREFILL_CHUNK):
-            self._model(mx.array([ids[start : min(start + PREFILL_CHUNK, last)]]), cache=self._cache)
-            mx.eval([layer.state for layer in self._cache])
-        self._context = last
-        self._forward(mx.array(ids[last:]))
-
-    def submit(self) -> None:
-        """Start a width-1 forward fed by the newest token, whether or not it was read."""
-        self._forward(self._newest[None])
-
-    def read(self) -> Reading:
-        """Wait for the oldest unread result."""
-        token, margin = (array.item() for array in self._unread.popleft())
-        return Reading(token, margin)
-
-    def _forward(self, tokens: mx.array) -> None:
-        logits = self._model(tokens[None], cache=self._cache)[0, -1].astype(mx.float32)
-        self._context += 1
-        self._newest = _choose(logits, self._sampler, self._context)
-        best_two = mx.topk(logits, 2)
-        margin = mx.max(best_two) - mx.min(best_two)
-        _async_eval(self._newest, margin)
-        self._unread.append((self._newest, margin))
-
 
 def _choose(logits: mx.array, sampler: Sampler, position: int) -> mx.array:
     """Choose the token at `position`, counted from the start of the prompt.
@@ -170,4 +259,9 @@ def _choose(logits: mx.array, sampler: Sampler, position: int) -> mx.array:
     if sampler.greedy:
         return mx.argmax(logits)
     key = mx.array([sampler.seed, position], dtype=mx.uint32)
-    return mx.random.categorical(logits / sampler.temperature, key=key)
+    return mx.random.categorical(logits.astype(mx.float32) / sampler.temperature, key=key)
+
+
+def _margin(logits: mx.array) -> mx.array:
+    best_two = mx.topk(logits.astype(mx.float32), 2)
+    return mx.max(best_two) - mx.min(best_two)

@@ -75,7 +75,7 @@ def record(engine: Engine, prompt: Prompt, sampler: Sampler, max_tokens: int | N
 
 def _decode(engine: Engine, tokens: list[int], sampler: Sampler, limit: int) -> Iterator[Reading]:
     """Yield `limit` readings, each with the next forward already under way while it is waited for."""
-    engine.prefill(tokens, sampler)
+    engine.prefill(tokens, sampler, margins=True)
     for left in range(limit - 1, -1, -1):
         if left:
             engine.submit()
