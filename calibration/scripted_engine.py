@@ -37,7 +37,8 @@ class ScriptedEngine:
     """The `calibration.engine.Engine` whose replies and times are known in advance.
 
     Args:
-        script: the reply to each prompt, both as text or as tuples of ids; a reply goes on with `end` for as long as it is asked.
+        script: the reply to each prompt, both as text or as tuples of ids; a reply goes on with `end` for as long as
+            it is asked.
         costs: what every forward takes on its clock.
         end: the id that ends a reply.
         wide: by position (counted from the start of the prompt, as that of the token chosen), the logits of some

@@ -1,0 +1,93 @@
+"""Robust sums of step times over repeats, and their intervals.
+
+Every repeat of a run does the same steps, so each step has as many times as there are repeats. Their median is what
+the step costs, whatever disturbed single repeats; a run costs the sum of its steps' medians.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.schedule import Event
+
+RESAMPLES = 400
+"""Bootstrap resamples behind an interval."""
+COVERED = (2.5, 97.5)
+"""Percentiles of an interval's ends."""
+
+Times = NDArray[np.float64]
+"""Seconds, a row a repeat and a column a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with the interval that resampling gives it."""
+
+    median: float
+    low: float
+    high: float
+
+    def document(self) -> dict[str, float]:
+        """Return the three figures by name."""
+        return {"median": self.median, "low": self.low, "high": self.high}
+
+    @property
+    def spread(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2
+
+
+def total_s(times: Times) -> float:
+    """Return the sum over steps of their medians over repeats."""
+    return float(np.median(times, axis=0).sum())
+
+
+def kind(event: Event) -> str:
+    """Return what a step's time is booked under.
+
+    `drains` are all that a stretch of pipelined steps costs at its ends: its beginning, and the read with nothing
+    submitted behind it.
+    """
+    if event.code == "V":
+        return f"verify {event.size + 1}"
+    return {"P": "pipelined", "S": "synchronous"}.get(event.code, "drains")
+
+
+def by_kind(events: Sequence[Event], seconds: Sequence[float]) -> dict[str, tuple[int, float]]:
+    """Return how many steps there were of each kind, and what they took together, in the order of a report."""
+    found: dict[str, tuple[int, float]] = {}
+    for event, spent_s in zip(events, seconds, strict=True):
+        count, sum_s = found.get(kind(event), (0, 0.0))
+        found[kind(event)] = (count + 1, sum_s + spent_s)
+    return dict(sorted(found.items(), key=lambda item: order(item[0])))
+
+
+def order(name: str) -> tuple[int, int]:
+    """Return the key by which kinds are listed."""
+    word, _, width = name.partition(" ")
+    return ("pipelined", "synchronous", "verify", "drains").index(word), int(width or 0)
+
+
+def bootstrap(arms: Mapping[str, Times], figure: Callable[[Mapping[str, float]], float], seed: int = 0) -> Estimate:
+    """Estimate a figure of several runs' totals, repeats drawn again for all of them together.
+
+    Args:
+        arms: times by run, equally many repeats each.
+        figure: what to make of the totals by run.
+        seed: of the draws.
+    """
+    repeats = min(len(times) for times in arms.values())
+    random = np.random.default_rng(seed)
+    drawn = []
+    for _ in range(RESAMPLES if repeats > 1 else 0):
+        rows = random.integers(0, repeats, repeats)
+        drawn.append(figure({name: total_s(times[rows]) for name, times in arms.items()}))
+    middle = figure({name: total_s(times) for name, times in arms.items()})
+    if not drawn:
+        return Estimate(middle, middle, middle)
+    low, high = np.percentile(drawn, COVERED)
+    return Estimate(middle, float(low), float(high))

@@ -1,0 +1,223 @@
+"""A replay session: plain decoding, plain decoding again and every policy, in random order within every repeat."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from calibration import Costs
+from calibration.engine import Engine, Sampler
+from policies import LookupPolicy, Policy
+from policies.plain import Plain
+from simulator.replay import parity
+from simulator.replay.errors import ReplayError
+from simulator.replay.execution import BEYOND, Choice, Script, execute
+from simulator.replay.parity import Parity
+from simulator.replay.robust import Times
+from simulator.replay.store import Line, Store
+from simulator.schedule import Schedule, read_codes
+from traces import Request
+
+GREEDY = Sampler()
+PLAIN = "plain decoding"
+AGAIN = "plain decoding again"
+"""The null arm: what it differs from the first by, nothing but noise explains."""
+
+Mode = Literal["forced", "free"]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a session measures."""
+
+    trace: str
+    """What a report calls the trace."""
+    model: str
+    dtype: str
+    requests: tuple[Request, ...]
+    policies: tuple[Policy, ...]
+    costs: Costs
+    """What the policies may know of the machine, and the host's work for every token."""
+    mode: Mode = "forced"
+    repeats: int = 5
+    seed: int = 0
+    """Of the order within a repeat."""
+    sampler: Sampler = GREEDY
+
+    @property
+    def arms(self) -> dict[str, Policy]:
+        """The policy of every arm by its name."""
+        return {PLAIN: Plain(), AGAIN: Plain(), **{str(policy): policy for policy in self.policies}}
+
+    @property
+    def widest(self) -> int:
+        """The widest forward that may be needed."""
+        return 1 + max((one.max_draft for one in self.policies if isinstance(one, LookupPolicy)), default=0)
+
+    def positions(self, request: Request) -> int:
+        """Return how many positions the KV state holds at most."""
+        beyond = BEYOND if self.mode == "free" and request.finish == "stop" else 0
+        return len(request.prompt) + len(request.reply) + beyond + self.widest
+
+    def document(self) -> dict[str, Any]:
+        """Return what two sessions must share to be continued as one; the number of repeats is not part of it."""
+        said = hashlib.sha256()
+        for request in self.requests:
+            said.update(request.id.encode() + request.prompt.tobytes() + request.reply.tobytes())
+        return {
+            "trace": self.trace,
+            "said_sha256": said.hexdigest(),
+            "model": self.model,
+            "dtype": self.dtype,
+            "policies": {str(policy): policy.settings for policy in self.policies},
+            "profile": self.costs.name,
+            "mode": self.mode,
+            "seed": self.seed,
+            "sampler": self.sampler.provenance(),
+            "host_work_s": self.costs.host_work_s,
+        }
+
+
+class Session:
+    """What was measured so far, and what is still to be."""
+
+    def __init__(self, setup: Setup, store: Store) -> None:
+        self.setup = setup
+        self._store = store
+        store.begin(setup.document())
+
+    @property
+    def engine(self) -> dict[str, Any]:
+        """What the engine that was measured says of itself."""
+        return self._store.engine
+
+    @property
+    def left(self) -> int:
+        """How many runs are still to be measured."""
+        return sum(1 for request in self.setup.requests for _ in self._missing(request))
+
+    @property
+    def repeats(self) -> int:
+        """Repeats that are complete for every request."""
+        return min(self.complete(request) for request in self.setup.requests)
+
+    def complete(self, request: Request) -> int:
+        """Return the repeats of a request in which every arm was measured."""
+        repeat = 0
+        while all((request.id, repeat, arm) in self._store.lines for arm in self.setup.arms):
+            repeat += 1
+        return repeat
+
+    def line(self, request: Request, arm: str, repeat: int = 0) -> Line:
+        """Return one measured run."""
+        return self._store.lines[request.id, repeat, arm]
+
+    def schedule(self, request: Request, arm: str) -> Schedule:
+        """Return what an arm did."""
+        line = self.line(request, arm)
+        return Schedule(read_codes(line.codes), line.paused_rounds, line.shadow_confirmations)
+
+    def times(self, request: Request, arm: str) -> Times:
+        """Return an arm's step times over the complete repeats.
+
+        Raises:
+            ReplayError: two repeats did not do the same steps, which equal runs of one engine always do.
+        """
+        lines = [self.line(request, arm, repeat) for repeat in range(self.complete(request))]
+        for repeat, line in enumerate(lines):
+            if line.codes != lines[0].codes:
+                raise ReplayError(
+                    f"request {request.id!r}: {arm} took other steps in repeat {repeat} than in repeat 0; "
+                    "the engine does not repeat itself"
+                )
+        return np.array([line.seconds for line in lines], dtype=np.float64)
+
+    def parity(self, request: Request, policy: Policy) -> Parity | None:
+        """Return how a free reply compared with plain decoding's; None when forced."""
+        return self._store.parities.get((request.id, str(policy)))
+
+    def prefill_s(self, request: Request) -> float:
+        """Return the measured seconds of a request's prefill."""
+        return self._store.prefills[request.id]
+
+    def _missing(self, request: Request) -> Iterator[tuple[int, str]]:
+        for repeat in range(self.setup.repeats):
+            arms = list(self.setup.arms)
+            random.Random(f"{self.setup.seed} {request.id} {repeat}").shuffle(arms)
+            for arm in arms:
+                if (request.id, repeat, arm) not in self._store.lines:
+                    yield repeat, arm
+
+
+def measure(session: Session, open_engine: Callable[[], Engine], done: Callable[[str], None]) -> None:
+    """Measure what is missing; each run is kept as soon as it is done.
+
+    Args:
+        session: what to measure, and where it is kept.
+        open_engine: called once, and only if something is missing.
+        done: called with the request's id after every run.
+
+    Raises:
+        EngineError: the model cannot roll back, or a context is longer than it takes.
+        ReplayError: a run cannot be kept.
+    """
+    setup = session.setup
+    missing = [request for request in setup.requests if any(True for _ in session._missing(request))]
+    if not missing:
+        return
+    engine = open_engine()
+    engine.check_rollback(max(map(setup.positions, missing)))
+    session._store.said_by(engine.provenance())
+    warm(engine, setup, missing[0])
+    for request in missing:
+        _measure(session, engine, request, done)
+
+
+def _measure(session: Session, engine: Engine, request: Request, done: Callable[[str], None]) -> None:
+    setup, store = session.setup, session._store
+    began_s = engine.clock_s()
+    engine.prefill(request.prompt.tolist(), setup.sampler)
+    first = engine.read().token
+    store.prefilled(request.id, engine.clock_s() - began_s)
+    word: Script | Choice = Script(request)
+    if setup.mode == "forced":
+        first = int(request.reply[0])
+    else:
+        word = Choice(request, engine.eos)
+        if first in engine.eos:
+            raise ReplayError(f"request {request.id!r}: the model ends its reply before the first token")
+    for repeat, arm in list(session._missing(request)):
+        done_run = execute(engine, request, setup.arms[arm], setup.costs, word, first=first)
+        store.keep((request.id, repeat, arm), done_run, setup.mode == "free")
+        done(request.id)
+    if setup.mode == "free":
+        _compare(session, engine, request)
+
+
+def _compare(session: Session, engine: Engine, request: Request) -> None:
+    plain = session.line(request, PLAIN).reply
+    for policy in session.setup.policies:
+        line = session.line(request, str(policy))
+        events = session.schedule(request, str(policy)).steps
+        found = parity.compare(engine, len(request.prompt), plain, line.reply, events)
+        session._store.judged(request.id, str(policy), found)
+
+
+def warm(engine: Engine, setup: Setup, request: Request) -> None:
+    """Run every width once, and the pipeline for a few steps, so that nobody is the first to."""
+    prompt: Sequence[int] = request.prompt.tolist()
+    engine.prefill(prompt, setup.sampler)
+    engine.read()
+    for width in range(1, setup.widest + 1):
+        engine.forward([prompt[-1]] * width)
+        engine.trim(width)
+    engine.submit(prompt[-1])
+    for _ in range(4):
+        engine.submit()
+        engine.read()
+    engine.trim(engine.context - len(prompt))

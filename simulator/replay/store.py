@@ -1,0 +1,169 @@
+"""Where a replay keeps its raw rounds: one line a run, written as soon as it is done, so that it can be resumed.
+
+The file is `rounds.jsonl` in the directory of `--save` (or, to be read only, `rounds.jsonl.gz`); see
+docs/reference/replay-files.md. Without a directory everything stays in memory.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simulator.replay.errors import ReplayError
+from simulator.replay.execution import Execution
+from simulator.replay.parity import Parity
+
+FORMAT = "breakeven-replay/1"
+DIGITS = 7
+"""Decimal places of a time in seconds; clocks are no better than 0.1 microseconds."""
+
+Key = tuple[str, int, str]
+"""Request, repeat and arm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One run."""
+
+    codes: str
+    """Its event codes."""
+    seconds: tuple[float, ...]
+    """One for each code."""
+    paused_rounds: int
+    shadow_confirmations: int
+    reply: tuple[int, ...] = ()
+    """The tokens it emitted; empty when they were forced."""
+
+
+class Store:
+    """The runs of one session by request, repeat and arm."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self.lines: dict[Key, Line] = {}
+        self.parities: dict[tuple[str, str], Parity] = {}
+        self.prefills: dict[str, float] = {}
+        self.engine: dict[str, Any] = {}
+        self._directory = directory
+        self._path = directory / "rounds.jsonl" if directory else None
+
+    def begin(self, setup: Mapping[str, Any]) -> None:
+        """Read what an earlier session kept, or begin a new one.
+
+        Raises:
+            ReplayError: what is there belongs to another setup, or cannot be read or written.
+        """
+        setup = json.loads(json.dumps(setup))
+        text = self._read()
+        if not text:
+            self._append({"format": FORMAT, "setup": setup})
+            return
+        head, *rest = [self._parsed(number, line) for number, line in enumerate(text.splitlines(), start=1)]
+        if head.get("format") != FORMAT:
+            raise ReplayError(f"{self._path}: format must be {FORMAT!r} (got {head.get('format')!r})")
+        for name, value in setup.items():
+            before = head["setup"].get(name)
+            if before != value:
+                raise ReplayError(f"{self._path}: was begun with another {name} ({before!r}, now {value!r})")
+        for entry in rest:
+            self._take(entry)
+
+    def said_by(self, engine: Mapping[str, Any]) -> None:
+        """Keep what the engine says of itself.
+
+        Raises:
+            ReplayError: the session was begun on another engine, or the line cannot be written.
+        """
+        found = json.loads(json.dumps(engine))
+        if self.engine and self.engine != found:
+            name = next(key for key in {**self.engine, **found} if self.engine.get(key) != found.get(key))
+            raise ReplayError(
+                f"{self._path}: was begun on another engine ({name} {self.engine.get(name)!r}, now {found.get(name)!r})"
+            )
+        if not self.engine:
+            self._add({"engine": found})
+
+    def prefilled(self, request: str, seconds: float) -> None:
+        """Keep how long a prefill took; the first time counts."""
+        if request not in self.prefills:
+            self._add({"request": request, "prefill_s": round(seconds, DIGITS)})
+
+    def keep(self, key: Key, run: Execution, with_reply: bool) -> None:
+        """Keep a run."""
+        request, repeat, arm = key
+        schedule = run.schedule
+        entry = {
+            "request": request,
+            "repeat": repeat,
+            "arm": arm,
+            "codes": schedule.codes,
+            "seconds": [round(seconds, DIGITS) for seconds in run.seconds],
+            "paused_rounds": schedule.paused_rounds,
+            "shadow_confirmations": schedule.shadow_confirmations,
+        }
+        self._add(entry | ({"reply": list(run.reply)} if with_reply else {}))
+
+    def judged(self, request: str, policy: str, parity: Parity) -> None:
+        """Keep how a reply compared with plain decoding's."""
+        if (request, policy) not in self.parities:
+            self._add({"request": request, "policy": policy, "parity": parity.document()})
+
+    def _add(self, entry: Mapping[str, Any]) -> None:
+        self._append(entry)
+        self._take(entry)
+
+    def _take(self, entry: Mapping[str, Any]) -> None:
+        if "engine" in entry:
+            self.engine = dict(entry["engine"])
+        elif "prefill_s" in entry:
+            self.prefills[entry["request"]] = entry["prefill_s"]
+        elif "parity" in entry:
+            self.parities[entry["request"], entry["policy"]] = Parity.of(entry["parity"])
+        else:
+            key = entry["request"], entry["repeat"], entry["arm"]
+            self.lines[key] = Line(
+                entry["codes"],
+                tuple(entry["seconds"]),
+                entry["paused_rounds"],
+                entry["shadow_confirmations"],
+                tuple(entry.get("reply", ())),
+            )
+
+    def _read(self) -> str:
+        if self._path is None:
+            return ""
+        packed = self._path.with_name(self._path.name + ".gz")
+        try:
+            if not self._path.exists():
+                return gzip.decompress(packed.read_bytes()).decode() if packed.exists() else ""
+            text = self._path.read_text(encoding="utf-8")
+            whole = text[: text.rfind("\n") + 1]
+            if whole != text:
+                # The last line was cut while it was written; its run is measured again.
+                with self._path.open("r+b") as file:
+                    file.truncate(len(whole.encode()))
+        except (OSError, EOFError, UnicodeDecodeError) as error:
+            raise ReplayError(f"{self._path}: cannot be read ({error})") from error
+        return whole
+
+    def _append(self, entry: Mapping[str, Any]) -> None:
+        if self._path is None:
+            return
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a", encoding="utf-8", newline="\n") as file:
+                file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise ReplayError(f"{self._path}: cannot be written ({error.strerror})") from error
+
+    def _parsed(self, number: int, line: str) -> dict[str, Any]:
+        try:
+            entry = json.loads(line)
+        except ValueError as error:
+            raise ReplayError(f"{self._path}:{number}: not JSON ({error})") from error
+        if not isinstance(entry, dict):
+            raise ReplayError(f"{self._path}:{number}: must be an object")
+        return entry

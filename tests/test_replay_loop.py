@@ -1,0 +1,130 @@
+"""Replaying on an engine: the rounds of the simulation, and on the scripted engine its times too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import policies
+from calibration import Costs
+from calibration.engine import Sampler
+from calibration.scripted_engine import ScriptedEngine
+from policies import Policy
+from simulator import run
+from simulator.replay.execution import Choice, Execution, Script, execute
+from simulator.replay.parity import compare, judge
+from simulator.run import Run
+from simulator.two_clocks import TwoClocks
+from tests import strategies
+from traces import Request
+
+
+def replayed(request: Request, policy: Policy, costs: Costs, *, free: bool = False) -> Execution:
+    engine = ScriptedEngine.of([request], costs)
+    engine.prefill(request.prompt.tolist(), Sampler())
+    word = Choice(request, engine.eos) if free else Script(request)
+    return execute(engine, request, policy, costs, word, first=engine.read().token)
+
+
+def check(result: Run, done: Execution, costs: Costs) -> None:
+    schedule = result.schedule
+    assert done.schedule.codes == schedule.codes
+    assert done.schedule.paused_rounds == schedule.paused_rounds
+    assert done.schedule.shadow_confirmations == schedule.shadow_confirmations
+    assert done.reply == tuple(result.request.reply.tolist())
+    passed_s = TwoClocks(costs).passed_s(schedule.steps, len(result.request.prompt))
+    assert np.cumsum(done.seconds) == pytest.approx(passed_s, rel=0, abs=1e-9)
+
+
+@settings(max_examples=300)
+@given(request=strategies.requests(), policy=strategies.any_policies(), costs=strategies.machines())
+def test_replaying_on_the_script_equals_the_prediction(request: Request, policy: Policy, costs: Costs) -> None:
+    result = run(request, policy, costs)
+
+    done = replayed(request, policy, costs)
+
+    check(result, done, costs)
+
+
+@settings(max_examples=200)
+@given(request=strategies.requests(), policy=strategies.any_policies(), costs=strategies.machines())
+def test_left_free_the_script_says_what_was_recorded(request: Request, policy: Policy, costs: Costs) -> None:
+    result = run(request, policy, costs)
+
+    done = replayed(request, policy, costs, free=True)
+
+    check(result, done, costs)
+
+
+@given(request=strategies.requests(), policy=strategies.any_policies(), wrong=st.integers(0, 50))
+def test_forced_rounds_do_not_depend_on_what_the_engine_says(request: Request, policy: Policy, wrong: int) -> None:
+    costs = Costs("m", range(1, 400), dict.fromkeys(range(1, 66), 0.01))
+    engine = ScriptedEngine({tuple(request.prompt.tolist()): [wrong] * 7}, costs)
+    engine.prefill(request.prompt.tolist(), Sampler())
+    engine.read()
+
+    done = execute(engine, request, policy, costs, Script(request), first=int(request.reply[0]))
+
+    check(run(request, policy, costs), done, costs)
+    assert engine.context == len(request.prompt)
+
+
+LOOP = [1, 2, 3, 4, 5, 6, 7, 8]
+REQUEST = Request.of(id="copy", prompt=LOOP, reply=LOOP * 3, finish="length")
+COSTS = Costs("m", range(1, 400), dict.fromkeys(range(1, 66), 0.01))
+
+
+def parity_with(wide: dict[int, dict[int, float]], narrow: dict[int, dict[int, float]] | None = None) -> str:
+    """Decode a copied text freely, plainly and under a policy, on an engine whose wide forwards see it otherwise."""
+    engine = ScriptedEngine({tuple(LOOP): LOOP * 3}, COSTS, wide=wide, narrow=narrow)
+    engine.prefill(LOOP, Sampler())
+    word = Choice(REQUEST, engine.eos)
+    first = engine.read().token
+    plain = execute(engine, REQUEST, policies.load("plain"), COSTS, word, first=first)
+    fixed = execute(engine, REQUEST, policies.load("fixed"), COSTS, word, first=first)
+    found = compare(engine, len(LOOP), plain.reply, fixed.reply, fixed.schedule.steps)
+    assert engine.context == len(LOOP)
+    return str(found)
+
+
+def test_replies_that_are_the_same_are_said_to_be() -> None:
+    assert parity_with({}) == "same"
+
+
+def test_a_small_gap_between_the_same_two_tokens_is_a_near_tie() -> None:
+    # Position 18 is token 10 of the reply, 3. Plain sees 1.0 for it and 0.9 for 9; wide forwards see 1.05 for 9.
+    found = parity_with({18: {9: 1.05}}, {18: {9: 0.9}})
+
+    assert found == ("near-tie at token 10: plain 3, here 9; gaps 0.1 and 0.05, paths differ by up to 0.15")
+
+
+def logits(*row: float) -> NDArray[np.float32]:
+    return np.array(row, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("plain", "policy", "tokens", "verdict"),
+    [
+        (logits(1.0, 0.9, 0.0), logits(0.9, 1.0, 0.0), (0, 1), "near-tie"),
+        # The same two on top, a gap of 0.5 in both, and paths that differ by 0.125: exactly four times as much.
+        (logits(1.0, 0.5, 0.0), logits(1.0, 0.5, 0.125), (0, 1), "near-tie"),
+        (logits(1.0, 0.5, 0.0), logits(1.0, 0.5, 0.12), (0, 1), "differs"),
+        (logits(1.0, 0.9, 0.0), logits(0.0, 1.0, 0.9), (0, 1), "differs"),
+        (logits(1.0, 0.9, 0.0), logits(0.9, 1.0, 0.0), (0, 2), "differs"),
+        (logits(1.0, 0.9, 0.0), logits(0.9, 1.0, 0.0), (0, None), "near-tie"),
+    ],
+    ids=["swapped", "at four times", "beyond", "another on top", "a token not on top", "one reply ended"],
+)
+def test_a_near_tie_is_judged_by_both_paths(
+    plain: NDArray[np.float32], policy: NDArray[np.float32], tokens: tuple[int, int | None], verdict: str
+) -> None:
+    assert judge(plain, policy, 3, tokens).verdict == verdict
+
+
+def test_another_token_on_top_is_a_defect() -> None:
+    found = parity_with({18: {9: 5.0, 12: 4.0}}, {18: {5: 0.9}})
+
+    assert found == "differs at token 10: plain 3, here 9; gaps 0.1 and 1, paths differ by up to 5"
