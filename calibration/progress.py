@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 
@@ -34,3 +35,32 @@ def shown(items: Sequence[Item]) -> Iterator[Item]:
             bar.update(task, description=item.id)
             yield item
             bar.advance(task)
+
+
+@contextmanager
+def counted(total: int, title: str) -> Iterator[Callable[[str], None]]:
+    """Show how many of `total` steps are done and how much time is left; call what is yielded after each.
+
+    Args:
+        total: steps that there will be.
+        title: what is said before anything is done; each call says what was.
+    """
+    if not sys.stderr.isatty() or not total:
+        yield lambda name: None
+        return
+    # Only here: whoever needs no bar need not wait for rich.
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    left = (TextColumn("left"), TimeRemainingColumn(elapsed_when_finished=False))
+    with Progress(*columns, *left, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda name: bar.update(task, description=name, advance=1)

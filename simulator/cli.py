@@ -10,9 +10,10 @@ import calibration
 import policies
 import traces
 from calibration import ProfileError
-from policies import Policy, PolicyError
+from policies import PolicyError
 from simulator import console
 from simulator.against import EngineLogs
+from simulator.chosen import chosen_policies
 from simulator.oracle import Oracle
 from simulator.report import across, heading, report
 from simulator.results import Result, side_by_side
@@ -115,19 +116,3 @@ def simulate(
         blocks += [report(results, profile) for results in answers]
         blocks += [across(answers)] if len(answers) > 1 else []
         console.print_text("\n\n".join(blocks))
-
-
-def chosen_policies(texts: Sequence[str], sets: Sequence[str]) -> list[Policy]:
-    """Make the policies of a command line.
-
-    Raises:
-        PolicyError: when a policy or setting does not exist or a value does not fit it.
-    """
-    settings = policies.assignments(sets, where="--set")
-    chosen = [policies.load(text, settings, also={"oracle": Oracle}) for text in texts]
-    known = sorted({name for policy in chosen for name in policy.settings})
-    for name in settings:
-        if name not in known:
-            near = policies.near(name, known)
-            raise PolicyError(f"--set {name}: no chosen policy has it (settings: {', '.join(known)}){near}")
-    return chosen

@@ -46,7 +46,9 @@ class Parity:
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Parity:
         """Return a parity from its document."""
-        listed = {name: tuple(value) if isinstance(value, list) else value for name, value in document.items()}
+        listed: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
+        }
         return cls(**listed)
 
     def __str__(self) -> str:

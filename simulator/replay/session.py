@@ -38,7 +38,8 @@ class Setup:
     trace: str
     """What a report calls the trace."""
     model: str
-    dtype: str
+    """As `--model` was given."""
+    dtype: str | None
     requests: tuple[Request, ...]
     policies: tuple[Policy, ...]
     costs: Costs

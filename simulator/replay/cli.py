@@ -1,0 +1,204 @@
+"""The `replay` command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+import calibration
+import traces
+from calibration import ProfileError, checkpoints, this_machine
+from calibration.engine import Engine, EngineError
+from calibration.progress import counted
+from calibration.resources import enough_memory
+from policies import PolicyError
+from simulator import console
+from simulator.chosen import chosen_policies
+from simulator.oracle import Oracle
+from simulator.replay import matching
+from simulator.replay.errors import ReplayError
+from simulator.replay.report import answers, document, text
+from simulator.replay.session import Mode, Session, Setup, measure
+from simulator.replay.store import Store
+from simulator.results import side_by_side
+from simulator.two_clocks import TwoClocks
+from traces import Trace, TraceError
+
+HELP = """Run policies for real and hold the prediction against them.
+
+\b
+Examples:
+  replay --policy gated --trace chat --model smollm2 --dtype bfloat16
+  replay --policy gated --policy fixed --trace mine.jsonl --model smollm2 --mode free --rounds 3 --save runs/today
+
+Forced, the rounds are those of the recorded reply and only the times are the engine's; free, the engine's own tokens
+decide, and its reply is compared with plain decoding. Plain decoding runs twice in every round: how far the two
+differ (`null`) is what this machine cannot tell apart. Ctrl-C keeps what was measured; --save goes on from there.
+
+Exit code 3: a reply or a counter differs without excuse, or the prediction is not --within the error given.
+"""
+
+
+class Percent(click.ParamType[float]):
+    """A share written as 5% or 0.05."""
+
+    name = "percent"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the share."""
+        try:
+            share = float(value[:-1]) / 100 if str(value).endswith("%") else float(value)
+        except ValueError:
+            self.fail(f"{value!r} is no share; write 5% or 0.05", param, ctx)
+        if not 0 < share < 1:
+            self.fail(f"{value!r} must be above 0 % and below 100 %", param, ctx)
+        return share
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What an engine has to pass before anything is measured."""
+
+    trace: Trace
+    setup: Setup
+    profile: calibration.Profile
+    allow_mismatch: bool
+
+    def open(self) -> Engine:
+        """Open the engine and check it.
+
+        Raises:
+            EngineError: it cannot be opened.
+            ReplayError: it does not belong to the trace or the profile.
+        """
+        engine = checkpoints.open_engine(self.setup.model, self.setup.dtype)
+        found = engine.provenance()
+        matching.check_tokens(self.setup.requests, engine)
+        wrong = list(matching.mismatches(self.trace.header, found, self.profile, this_machine.machine()))
+        dtype = matching.other_dtype(self.trace.header, found)
+        if dtype and self.setup.mode == "free":
+            wrong.append(dtype)
+        if wrong and not self.allow_mismatch:
+            raise ReplayError(f"{wrong[0]}; --allow-mismatch replays it anyway")
+        for line in dict.fromkeys([*wrong, *([dtype] if dtype else [])]):
+            console.note(line)
+        return engine
+
+
+@click.command(cls=console.Command, help=HELP, context_settings={"max_content_width": 120})
+@click.option("--policy", "texts", multiple=True, required=True, metavar="NAME[:SETTING=VALUE,…]", help="May repeat.")
+@click.option("--trace", "where", required=True, metavar="NAME|FILE", help="What was said.")
+@click.option("--model", required=True, metavar="NAME|DIR", help="Who says it: smollm2, or an mlx-lm checkpoint.")
+@click.option("--dtype", type=click.Choice(checkpoints.DTYPES), help="As for record.")
+@click.option("--profile", "profile_name", metavar="NAME|FILE", help="The shipped one of model and dtype unless given.")
+@click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="A setting of every policy that has it.")
+@click.option("--mode", type=click.Choice(["forced", "free"]), default="forced", show_default=True)
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(min=1), help="Repeats of every run.")
+@click.option("--tokens", type=click.IntRange(min=1), metavar="N", help="Only the first N tokens of every reply.")
+@click.option("--request", "ids", multiple=True, metavar="ID", help="Only this request; may repeat.")
+@click.option("--within", type=Percent(), metavar="SHARE", help="Exit with 3 if a prediction is further off, as 5%.")
+@click.option("--save", type=click.Path(path_type=Path), metavar="DIR", help="Keep the raw rounds, or go on with them.")
+@click.option("--seed", default=0, show_default=True, help="Of the order within a round.")
+@click.option("--allow-mismatch", is_flag=True, help="Replay a trace or profile of another model or machine.")
+@click.option("--interpolate-widths", is_flag=True, help="Fill in widths between those that the profile has.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@click.version_option(package_name="breakeven")
+def replay(
+    texts: Sequence[str],
+    where: str,
+    model: str,
+    dtype: str | None,
+    profile_name: str | None,
+    sets: Sequence[str],
+    mode: Mode,
+    rounds: int,
+    tokens: int | None,
+    ids: Sequence[str],
+    within: float | None,
+    save: Path | None,
+    seed: int,
+    allow_mismatch: bool,
+    interpolate_widths: bool,
+    as_json: bool,
+) -> None:
+    """Parse, measure what is missing, compare, print."""
+    with console.reports(TraceError, PolicyError, ProfileError, EngineError, ReplayError), enough_memory():
+        chosen = chosen_policies(texts, sets)
+        trace = traces.load(where)
+        name = trace.header["model"]
+        stored = dtype or (checkpoints.DEFAULT_DTYPE if model in checkpoints.NAMES else trace.header.get("dtype", ""))
+        profile = calibration.load(profile_name) if profile_name else matching.profile_of(name, stored)
+        costs = profile.costs(interpolate_widths=interpolate_widths)
+        requests = tuple(matching.first_tokens(one, tokens) for one in picked(trace, ids))
+        sampler = matching.sampler_of(trace.header)
+        setup = Setup(where, model, dtype, requests, tuple(chosen), costs, mode, rounds, seed, sampler)
+        session = Session(setup, Store(save))
+        predict(setup)
+        interrupted = not measured(session, Checks(trace, setup, profile, allow_mismatch))
+        found = answers(session, TwoClocks(costs), dict(trace.header))
+        if as_json:
+            documents = [document(session, answer, profile, costs.notes) for answer in found]
+            console.print_json(documents[0] if len(documents) == 1 else {"runs": documents})
+        else:
+            console.print_text(text(session, found))
+    if interrupted:
+        raise click.ClickException(f"interrupted: {session.left} runs are missing; --save goes on from there")
+    excused = not matching.recorded_alike(trace.header, session.engine)
+    defects = [line for answer in found for line in answer.defects(excused)]
+    for line in defects:
+        console.note(line)
+    far = [answer for answer in found if within is not None and abs(answer.error) > within]
+    for answer in far:
+        console.note(
+            f"{answer.policy}: the prediction is off by {answer.error * 100:+.1f} %, more than --within allows"
+        )
+    if defects or far:
+        click.get_current_context().exit(3)
+
+
+def measured(session: Session, checks: Checks) -> bool:
+    """Measure what is missing and return whether nobody interrupted.
+
+    Raises:
+        ReplayError: interrupted before one repeat of every request was complete.
+    """
+    try:
+        with counted(session.left, "measuring") as done:
+            measure(session, checks.open, done)
+    except KeyboardInterrupt:
+        if not session.repeats:
+            raise ReplayError("interrupted before every run was measured once; with --save it goes on") from None
+        return False
+    return True
+
+
+def predict(setup: Setup) -> None:
+    """Simulate everything once, so that a width or context without a price is refused before anything runs.
+
+    Raises:
+        ProfileError: there is one.
+        ReplayError: a policy that only a simulation can follow.
+    """
+    for policy in setup.policies:
+        if isinstance(policy, Oracle):
+            raise ReplayError("oracle knows the reply, so no engine can follow it; simulate gives its bound")
+    clocks = TwoClocks(setup.costs)
+    for _ in side_by_side(setup.requests, setup.policies, clocks):
+        pass
+
+
+def picked(trace: Trace, ids: Sequence[str]) -> list[traces.Request]:
+    """Return the requests of a trace that were asked for.
+
+    Raises:
+        ReplayError: there is no such request.
+    """
+    known = {request.id: request for request in trace.requests}
+    for name in ids:
+        if name not in known:
+            raise ReplayError(f"{trace.source}: no request {name!r} (have: {', '.join(known)})")
+    return [known[name] for name in ids] if ids else list(trace.requests)

@@ -1,0 +1,109 @@
+"""Whether trace, profile, engine and machine belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from calibration import Profile, load, names
+from calibration.engine import Engine, EngineError, Sampler
+from calibration.profile import Machine
+from simulator.replay.errors import ReplayError
+from traces import Request
+
+
+def profile_of(model: str, dtype: str) -> Profile:
+    """Return the shipped profile of a model and dtype.
+
+    Raises:
+        ReplayError: there is none.
+    """
+    for name in names():
+        profile = load(name)
+        if (profile.model, profile.dtype) == (model, dtype):
+            return profile
+    raise ReplayError(
+        f"no shipped profile of {model} {dtype} (shipped: {', '.join(names())}); calibrate makes one, "
+        "--profile takes it"
+    )
+
+
+def sampler_of(header: Mapping[str, Any]) -> Sampler:
+    """Return how the tokens of a trace were chosen; greedily if it does not say.
+
+    Raises:
+        ReplayError: in a way that no engine repeats.
+    """
+    said = header.get("sampler", {"kind": "greedy"})
+    if said == {"kind": "greedy"}:
+        return Sampler()
+    try:
+        if said["kind"] == "keyed":
+            return Sampler(float(said["temperature"]), int(said["seed"]))
+    except (KeyError, TypeError, ValueError, EngineError) as error:
+        raise ReplayError(f"the trace's sampler cannot be repeated ({error})") from error
+    raise ReplayError(f"the trace's sampler cannot be repeated (got {said!r})")
+
+
+def mismatches(
+    header: Mapping[str, Any], engine: Mapping[str, Any], profile: Profile, machine: Machine
+) -> Iterator[str]:
+    """Yield what speaks against replaying a trace on an engine and holding a profile against it."""
+    for name in ("model", "tokenizer_sha256"):
+        if name in header and name in engine and header[name] != engine[name]:
+            yield f"the trace is of another {_WORDS[name]} than the engine's ({header[name]!r} and {engine[name]!r})"
+    same_dtype = header.get("dtype") == engine.get("dtype")
+    if same_dtype and header.get("weights_sha256", engine.get("weights_sha256")) != engine.get("weights_sha256"):
+        yield "the trace is of other weights than the engine's, of the same name and dtype"
+    if profile.model != engine.get("model"):
+        yield f"the profile is of another model than the engine's ({profile.model!r} and {engine.get('model')!r})"
+    if profile.dtype != engine.get("dtype"):
+        yield f"the profile is of another dtype than the engine's ({profile.dtype!r} and {engine.get('dtype')!r})"
+    if profile.machine.chip != machine.chip:
+        yield f"the profile is of another machine than this ({profile.machine.chip!r} and {machine.chip!r})"
+
+
+_WORDS = {"model": "model", "tokenizer_sha256": "tokenizer"}
+
+
+def other_dtype(header: Mapping[str, Any], engine: Mapping[str, Any]) -> str | None:
+    """Return a line where the trace was recorded in another dtype than is replayed."""
+    if "dtype" in header and header["dtype"] != engine.get("dtype"):
+        return f"recorded in {header['dtype']}, replayed in {engine.get('dtype')}: another reply would be no surprise"
+    return None
+
+
+def recorded_alike(header: Mapping[str, Any], engine: Mapping[str, Any]) -> bool:
+    """Return whether the recording was made with the same weights, versions and device, so that it must repeat."""
+    return all(header.get(name) == engine.get(name) for name in ("weights_sha256", "mlx", "mlx_lm", "device"))
+
+
+def check_tokens(requests: Iterable[Request], engine: Engine) -> None:
+    """Refuse a trace with ids that the model does not know.
+
+    Raises:
+        ReplayError: with the first of them.
+    """
+    for request in requests:
+        largest = int(max(request.prompt.max(), request.reply.max()))
+        if largest >= engine.vocabulary:
+            raise ReplayError(
+                f"request {request.id!r}: holds token {largest}, and the model knows {engine.vocabulary}; "
+                "the trace is of another tokenizer"
+            )
+
+
+def first_tokens(request: Request, count: int | None) -> Request:
+    """Return a request whose reply was limited to `count` tokens."""
+    if count is None or len(request.reply) <= count:
+        return request
+    return Request.of(
+        id=request.id,
+        prompt=request.prompt,
+        reply=request.reply[:count],
+        finish="length",
+        eligible=request.eligible,
+        reason=request.reason,
+        pipelinable=request.pipelinable,
+        tags=request.tags,
+    )

@@ -1,0 +1,169 @@
+"""What `replay` prints: predicted against measured, request by request and kind by kind, and the answer last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calibration import Profile
+from policies import Policy
+from simulator.recorded import Recording
+from simulator.replay.outcome import Outcome, measured, outcome, together
+from simulator.replay.robust import order
+from simulator.replay.session import Session
+from simulator.report import Row, table
+from simulator.results import Result
+from simulator.two_clocks import TwoClocks
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One policy on a trace."""
+
+    policy: Policy
+    result: Result
+    """The simulation, with what was measured in its records."""
+    outcomes: tuple[Outcome, ...]
+    """One a request."""
+
+    @property
+    def error(self) -> float:
+        """Predicted over measured speedup of all requests together, less 1."""
+        predicted, real = together(self.outcomes)
+        return predicted / real - 1
+
+    def defects(self, excused: bool) -> list[str]:
+        """Return what must not be, a line each.
+
+        Args:
+            excused: whether the recording was made otherwise, so that another reply is no defect.
+        """
+        found = []
+        for one in self.outcomes:
+            where = f"{self.policy}, request {one.run.request.id!r}"
+            if one.parity is not None and one.parity.verdict == "differs":
+                found.append(f"{where}: the reply is not plain decoding's: {one.parity}")
+            if one.recording is not None and not excused and one.parity is not None and one.parity.verdict == "same":
+                found.append(f"{where}: the reply is not the recorded one from token {one.recording} on")
+            if one.recording is None and not one.same_steps:
+                found.append(f"{where}: the engine took other steps than the simulation: {_listed(one.differences)}")
+        return found
+
+
+def answers(
+    session: Session, clocks: TwoClocks, header: dict[str, Any], resampled: Sequence[TwoClocks] = ()
+) -> list[Answer]:
+    """Return what a session says about every policy."""
+    found = []
+    recordings = [Recording(request) for request in session.setup.requests]
+    for policy in session.setup.policies:
+        result = Result(policy, session.setup.trace, header)
+        outcomes = tuple(outcome(session, recording, policy, clocks, resampled) for recording in recordings)
+        for one in outcomes:
+            result.add(one.run, events=True)
+            result.records[-1] |= one.document()
+        found.append(Answer(policy, result, outcomes))
+    return found
+
+
+def document(session: Session, answer: Answer, profile: Profile, notes: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON document of one policy."""
+    found = answer.result.document(profile.name, notes)
+    predicted, _ = together(answer.outcomes)
+    sums = measured(session, session.setup.requests, answer.policy)
+    found["total"] |= {
+        "measured": sums.document(),
+        "predicted_decode_speedup": predicted,
+        "error": answer.error,
+        "null_speedup": sums.null_speedup.median,
+    }
+    setup = session.setup
+    return found | {"mode": setup.mode, "repeats": session.repeats, "engine": session.engine, "seed": setup.seed}
+
+
+def text(session: Session, found: Sequence[Answer]) -> str:
+    """Return the readable report."""
+    setup = session.setup
+    count = len(setup.requests)
+    engine = session.engine
+    lines = [
+        f"trace    {setup.trace}: {count} request{'s' * (count > 1)}, {setup.mode}, "
+        f"{session.repeats} repeats; step times are medians over them",
+        f"engine   {engine.get('model')} {engine.get('dtype')} on {engine.get('device')}, mlx {engine.get('mlx')}, "
+        f"mlx-lm {engine.get('mlx_lm')}",
+    ]
+    blocks = ["\n".join(lines), _requests(found), *(_kinds(answer) for answer in found)]
+    return "\n\n".join([*blocks, "\n".join(_closing(session, answer) for answer in found)])
+
+
+def _requests(found: Sequence[Answer]) -> str:
+    rows: list[Row] = [
+        ("request", "policy", "predicted", "measured", "from", "to", "error", "null", "counters", "reply")
+    ]
+    pairs = [(one, answer) for answer in found for one in answer.outcomes]
+    for one, answer in sorted(pairs, key=lambda pair: -abs(pair[0].error)):
+        speedup = one.measured.decode_speedup
+        rows.append(
+            (
+                one.run.request.id,
+                str(answer.policy),
+                f"{one.predicted_speedup.median:.3f}",
+                f"{speedup.median:.3f}",
+                f"{speedup.low:.3f}",
+                f"{speedup.high:.3f}",
+                _percent(one.error),
+                f"{one.measured.null_speedup.median:.3f}",
+                "equal" if one.same_steps else "differ",
+                _reply(one),
+            )
+        )
+    return "decode speedup, the worst first\n" + table(rows)
+
+
+def _reply(one: Outcome) -> str:
+    if one.parity is None:
+        return "forced"
+    said = str(one.parity)
+    return said if one.recording is None else f"{said}, recording differs at {one.recording}"
+
+
+def _kinds(answer: Answer) -> str:
+    """Show, for the policy and for plain decoding, where prediction and measurement part."""
+    rows: list[Row] = [(f"{answer.policy}, ms", "rounds", "predicted", "measured", "error")]
+    for title, parts in (
+        ("", [part for one in answer.outcomes for part in one.by_kind]),
+        ("plain: ", [part for one in answer.outcomes for part in one.plain_by_kind]),
+    ):
+        for kind in sorted({part.kind for part in parts}, key=order):
+            own = [part for part in parts if part.kind == kind]
+            predicted_s, measured_s = (sum(part.predicted_s for part in own), sum(part.measured_s for part in own))
+            rows.append(
+                (
+                    f"{title}{kind}",
+                    str(sum(part.rounds for part in own)),
+                    f"{predicted_s * 1000:.3f}",
+                    f"{measured_s * 1000:.3f}",
+                    _percent(predicted_s / measured_s - 1) if measured_s else "-",
+                )
+            )
+    return table(rows)
+
+
+def _closing(session: Session, answer: Answer) -> str:
+    predicted, _ = together(answer.outcomes)
+    speedup = measured(session, session.setup.requests, answer.policy).decode_speedup
+    return (
+        f"{answer.policy}: {predicted:.3f} times plain decoding predicted, {speedup.median:.3f} measured "
+        f"({speedup.low:.3f} to {speedup.high:.3f}); the prediction is off by {_percent(answer.error)}"
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:+.1f} %"
+
+
+def _listed(differences: dict[str, tuple[int, int]]) -> str:
+    if not differences:
+        return "the same counts in another order"
+    return ", ".join(f"{name} {ours} simulated, {theirs} real" for name, (ours, theirs) in differences.items())

@@ -1,0 +1,198 @@
+"""`replay` as a user sees it, on a tiny random llama that the tests make themselves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click.testing
+import pytest
+
+import traces
+from calibration import checkpoints, this_machine
+from calibration.engine import Sampler
+from calibration.recording import record
+from calibration.suites import Prompt
+from simulator.replay.cli import replay
+from tests import random_checkpoints
+
+pytestmark = pytest.mark.mlx
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a model, a trace of what it says and a profile of this machine."""
+    pytest.importorskip("mlx.core", reason="mlx is not installed", exc_type=ImportError)
+    folder = tmp_path_factory.mktemp("replay")
+    model = random_checkpoints.make(folder / "tiny")
+    engine = checkpoints.open_engine(str(model), None)
+    sampler = Sampler()
+    prompts = [Prompt(name, f"{name} prompt", max_tokens=24) for name in ("first", "second")]
+    said = [request for one in prompts if (request := record(engine, one, sampler))]
+    traces.write(folder / "said.jsonl", engine.provenance() | {"sampler": sampler.provenance()}, said)
+    widths = list(range(1, 9))
+    (folder / "p.yaml").write_text(
+        f"""\
+format: breakeven-profile/1
+name: tiny-here
+machine: {{chip: {json.dumps(this_machine.machine().chip)}}}
+engine: mlx
+model: tiny
+dtype: float32
+measured: unknown
+source: made up
+bound: device
+cost:
+  contexts: [16]
+  used_for: [1, 512]
+  widths: {widths}
+  pipelined_s: [0.001]
+  sync_s: {[[0.001 + 0.0001 * width] for width in widths]}
+prefill: {{fixed_s: 0.0, per_token_s: 0.0001, source: made up}}
+""",
+        encoding="utf-8",
+    )
+    return folder
+
+
+def run(folder: Path, *arguments: object) -> click.testing.Result:
+    fixed = ["--model", folder / "tiny", "--trace", folder / "said.jsonl", "--profile", folder / "p.yaml"]
+    return click.testing.CliRunner().invoke(replay, [str(argument) for argument in (*fixed, *arguments)])
+
+
+def test_forced_counters_are_those_of_the_simulation(tiny: Path) -> None:
+    result = run(tiny, "--policy", "gated", "--policy", "fixed:ngram_min=1", "--rounds", 2, "--json")
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    runs = json.loads(result.stdout)["runs"]
+    records = [one for found in runs for one in found["requests"]]
+    assert len(records) == 4
+    for one in records:
+        assert one["counters_equal"]
+        assert one["parity"] is None
+        assert one["measured"]["repeats"] == 2
+        assert one["measured"]["decode_s"]["median"] > 0
+        assert sum(kind["measured_s"] for kind in one["by_kind"]) == pytest.approx(
+            one["measured"]["decode_s"]["median"], rel=1e-9
+        )
+
+
+def test_a_free_reply_is_plain_decodings(tiny: Path) -> None:
+    result = run(tiny, "--policy", "fixed:ngram_min=1", "--mode", "free", "--rounds", 1, "--json")
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    records = json.loads(result.stdout)["requests"]
+    assert [one["parity"] for one in records] == [{"verdict": "same"}] * 2
+    assert [one["recording_differs_at"] for one in records] == [None] * 2
+    assert all(one["counters_equal"] for one in records)
+
+
+def test_the_report_ends_with_the_answer_and_can_be_rebuilt_from_what_was_saved(tiny: Path, tmp_path: Path) -> None:
+    first = run(tiny, "--policy", "gated", "--rounds", 2, "--save", tmp_path / "kept", "--tokens", 9)
+    again = run(tiny, "--policy", "gated", "--rounds", 2, "--save", tmp_path / "kept", "--tokens", 9)
+
+    assert first.exit_code == again.exit_code == 0
+    assert first.stdout == again.stdout
+    assert first.stdout.splitlines()[-1].startswith("gated: ")
+    assert "the prediction is off by" in first.stdout.splitlines()[-1]
+
+
+def test_a_prediction_that_is_off_exits_3(tiny: Path) -> None:
+    result = run(tiny, "--policy", "fixed:ngram_min=1", "--rounds", 1, "--within", "0.0001%")
+
+    assert result.exit_code == 3
+    assert "more than --within allows" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"model": "other"}, "the trace is of another model than the engine's ('other' and 'tiny')"),
+        ({"tokenizer_sha256": "x"}, "the trace is of another tokenizer than the engine's"),
+        ({"weights_sha256": "x"}, "the trace is of other weights than the engine's, of the same name and dtype"),
+    ],
+)
+def test_a_trace_of_another_model_is_refused(tiny: Path, tmp_path: Path, change: dict[str, str], words: str) -> None:
+    trace = traces.load(str(tiny / "said.jsonl"))
+    traces.write(tmp_path / "other.jsonl", {**trace.header, **change}, trace.requests)
+
+    refused = run(tiny, "--policy", "gated", "--trace", tmp_path / "other.jsonl", "--rounds", 1)
+    allowed = run(tiny, "--policy", "gated", "--trace", tmp_path / "other.jsonl", "--rounds", 1, "--allow-mismatch")
+
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith(words)
+    assert allowed.exit_code == 0
+    assert allowed.stderr.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("chip: ", 'chip: "Other" #', "the profile is of another machine than this ('Other' and "),
+        ("model: tiny", "model: huge", "the profile is of another model than the engine's ('huge' and 'tiny')"),
+        ("dtype: float32", "dtype: q4", "the profile is of another dtype than the engine's ('q4' and 'float32')"),
+    ],
+)
+def test_a_profile_of_another_machine_is_refused(
+    tiny: Path, tmp_path: Path, before: str, after: str, words: str
+) -> None:
+    text = (tiny / "p.yaml").read_text().replace("machine: {", "machine:\n  ").replace('"}\nengine', '"\nengine')
+    (tmp_path / "p.yaml").write_text(text.replace(before, after))
+
+    result = run(tiny, "--policy", "gated", "--profile", tmp_path / "p.yaml")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith(words)
+    assert result.stderr.endswith("; --allow-mismatch replays it anyway\n")
+
+
+def test_a_trace_that_the_model_is_too_short_for_is_refused(tiny: Path, tmp_path: Path) -> None:
+    trace = traces.load(str(tiny / "said.jsonl"))
+    long = traces.Request.of(id="long", prompt=[5] * 500, reply=[6] * 9, finish="length")
+    traces.write(tmp_path / "long.jsonl", trace.header, [long])
+
+    result = run(tiny, "--policy", "gated", "--trace", tmp_path / "long.jsonl")
+
+    assert result.exit_code == 1
+    assert result.stderr == "the model was made for contexts of up to 512 positions (this run needs 517)\n"
+
+
+def test_a_token_that_the_model_does_not_know_is_refused(tiny: Path, tmp_path: Path) -> None:
+    trace = traces.load(str(tiny / "said.jsonl"))
+    odd = traces.Request.of(id="odd", prompt=[5], reply=[300], finish="length")
+    traces.write(tmp_path / "odd.jsonl", trace.header, [odd])
+
+    result = run(tiny, "--policy", "gated", "--trace", tmp_path / "odd.jsonl")
+
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "request 'odd': holds token 300, and the model knows 256; the trace is of another tokenizer\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--request", "third"), "no request 'third' (have: first, second)"),
+        (("--model", "nowhere"), "no model named 'nowhere', nor such a directory (named: smollm2)"),
+        (("--policy", "oracle"), "oracle knows the reply, so no engine can follow it; simulate gives its bound"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused_in_one_line(tiny: Path, arguments: tuple[str, ...], words: str) -> None:
+    result = run(tiny, "--policy", "gated", *arguments)
+
+    assert result.exit_code == 1
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_width_outside_the_grid_is_refused_before_anything_runs(tiny: Path, tmp_path: Path) -> None:
+    text = (tiny / "p.yaml").read_text().replace("widths: [1, 2, 3, 4, 5, 6, 7, 8]", "widths: [1]")
+    rows = text.index("sync_s: ")
+    (tmp_path / "p.yaml").write_text(f"{text[:rows]}sync_s: [[0.0011]]\n{text[text.index('prefill') :]}")
+
+    result = run(tiny, "--policy", "fixed:ngram_min=1", "--profile", tmp_path / "p.yaml", "--model", "nowhere")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("request 'first': width ")
+    assert result.stderr.endswith(" is not in profile tiny-here (widths: 1)\n")

@@ -1,0 +1,196 @@
+"""A replay session on the scripted engine: what is measured, kept, resumed and held against the prediction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+import policies
+from calibration import Costs
+from calibration.engine import Engine
+from calibration.scripted_engine import ScriptedEngine
+from policies import Policy
+from simulator.replay import ReplayError, Session, Setup, measure
+from simulator.replay.report import Answer, answers
+from simulator.replay.robust import bootstrap, by_kind
+from simulator.replay.session import AGAIN, PLAIN, Mode
+from simulator.replay.store import Store
+from simulator.schedule import read_codes
+from simulator.two_clocks import TwoClocks
+from traces import Request
+
+COPY = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+REQUESTS = (
+    Request.of(id="copy", prompt=COPY, reply=COPY * 3, finish="stop"),
+    Request.of(id="prose", prompt=[20, 21, 22], reply=[*range(23, 60)], finish="length"),
+)
+COSTS = Costs(
+    "machine",
+    range(1, 400),
+    {width: 0.010 + 0.002 * (width - 1) for width in range(1, 20)},
+    launch_s=0.001,
+    read_s=0.002,
+    run_ahead_s=0.004,
+)
+
+
+def setup(texts: Sequence[str] = ("gated", "fixed"), *, mode: Mode = "forced", repeats: int = 2) -> Setup:
+    chosen: list[Policy] = [policies.load(text) for text in texts]
+    return Setup("said", "scripted", "none", REQUESTS, tuple(chosen), COSTS, mode, repeats)
+
+
+def scripted() -> Engine:
+    return ScriptedEngine.of(REQUESTS, COSTS)
+
+
+def session(found: Setup, directory: Path | None = None, open_engine: Callable[[], Engine] = scripted) -> Session:
+    begun = Session(found, Store(directory))
+    measure(begun, open_engine, lambda name: None)
+    return begun
+
+
+def never() -> Engine:
+    raise AssertionError("nothing was missing")
+
+
+def answered(begun: Session) -> list[Answer]:
+    return answers(begun, TwoClocks(COSTS), {"model": "scripted"})
+
+
+@pytest.mark.parametrize("mode", ["forced", "free"])
+def test_on_the_script_the_prediction_is_met(mode: Mode) -> None:
+    found = answered(session(setup(mode=mode)))
+
+    for answer in found:
+        assert answer.error == pytest.approx(0, abs=1e-4)
+        assert answer.defects(excused=False) == []
+        for one in answer.outcomes:
+            assert one.same_steps
+            assert one.measured.null_speedup.median == pytest.approx(1, abs=1e-4)
+            for part in (*one.by_kind, *one.plain_by_kind):
+                assert part.measured_s == pytest.approx(part.predicted_s, abs=1e-5)
+
+
+def test_every_arm_runs_in_every_repeat_in_an_order_of_its_own(tmp_path: Path) -> None:
+    session(setup(repeats=6), tmp_path)
+
+    lines = [json.loads(line) for line in (tmp_path / "rounds.jsonl").read_text().splitlines()]
+    runs = [(line["repeat"], line["arm"]) for line in lines if line.get("request") == "copy" and "arm" in line]
+    orders = [tuple(arm for repeat, arm in runs if repeat == wanted) for wanted in range(6)]
+    assert {frozenset(order) for order in orders} == {frozenset((PLAIN, AGAIN, "gated", "fixed"))}
+    assert len(set(orders)) > 2
+
+
+def test_a_session_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+    count = 0
+
+    def interrupt(name: str) -> None:
+        nonlocal count
+        count += 1
+        if count == 5:
+            raise KeyboardInterrupt
+
+    begun = Session(setup(), Store(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        measure(begun, scripted, interrupt)
+    left = begun.left
+
+    resumed = Session(setup(), Store(tmp_path))
+    assert (left, resumed.left) == (11, 11)  # 2 requests, 2 repeats and 4 arms are 16 runs
+    measure(resumed, scripted, lambda name: None)
+    assert resumed.left == 0
+    rebuilt = session(setup(), tmp_path, never)
+    assert [one.result.records for one in answered(rebuilt)] == [one.result.records for one in answered(resumed)]
+
+
+def test_more_repeats_can_be_added(tmp_path: Path) -> None:
+    session(setup(repeats=1), tmp_path)
+
+    more = Session(setup(repeats=3), Store(tmp_path))
+
+    assert (more.left, more.repeats) == (16, 1)
+
+
+def test_a_line_that_was_cut_is_measured_again(tmp_path: Path) -> None:
+    session(setup(), tmp_path)
+    path = tmp_path / "rounds.jsonl"
+    path.write_bytes(path.read_bytes()[:-9])
+
+    resumed = Session(setup(), Store(tmp_path))
+
+    assert resumed.left == 1
+    measure(resumed, scripted, lambda name: None)
+    assert Session(setup(), Store(tmp_path)).left == 0
+
+
+def test_another_setup_is_refused(tmp_path: Path) -> None:
+    session(setup(), tmp_path)
+
+    with pytest.raises(ReplayError) as refused:
+        Session(setup(mode="free"), Store(tmp_path))
+    assert str(refused.value) == f"{tmp_path}/rounds.jsonl: was begun with another mode ('forced', now 'free')"
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+
+    with pytest.raises(ReplayError) as refused:
+        Session(setup(), Store(tmp_path / "taken"))
+    assert str(refused.value) == f"{tmp_path}/taken/rounds.jsonl: cannot be written (File exists)"
+
+
+def test_a_reply_that_differs_is_a_defect() -> None:
+    # Position 12 is the fourth token of the copied reply, 4; a wide forward is sure of 50 there.
+    def differing() -> Engine:
+        script = {tuple(one.prompt.tolist()): one.reply.tolist() for one in REQUESTS}
+        return ScriptedEngine(script, COSTS, end=99, wide={12: {50: 9.0, 51: 8.0}})
+
+    found = answered(session(setup(("fixed",), mode="free"), None, differing))
+
+    assert [line for answer in found for line in answer.defects(excused=True)] == [
+        "fixed, request 'copy': the reply is not plain decoding's: differs at token 3: plain 4, here 50; "
+        "gaps 1 and 1, paths differ by up to 9"
+    ]
+
+
+def test_a_reply_that_is_not_the_recorded_one_is_a_defect_unless_it_was_recorded_otherwise() -> None:
+    def other() -> Engine:
+        script = {tuple(one.prompt.tolist()): [*one.reply.tolist()[:5], 60, 61] for one in REQUESTS}
+        return ScriptedEngine(script, COSTS, end=99)
+
+    found = answered(session(setup(("gated",), mode="free"), None, other))
+
+    assert [answer.defects(excused=True) for answer in found] == [[]]
+    assert [answer.defects(excused=False) for answer in found] == [
+        [
+            "gated, request 'copy': the reply is not the recorded one from token 5 on",
+            "gated, request 'prose': the reply is not the recorded one from token 5 on",
+        ]
+    ]
+
+
+def test_disturbed_steps_do_not_move_a_robust_sum() -> None:
+    import numpy as np
+
+    quiet = np.full((5, 10), 0.01)
+    disturbed = quiet.copy()
+    for repeat, step in enumerate([1, 3, 5, 7, 9]):
+        disturbed[repeat, step] = 1.0
+
+    found = bootstrap({"plain": quiet, "policy": disturbed}, lambda totals: totals["plain"] / totals["policy"])
+
+    assert found.median == pytest.approx(1)
+
+
+def test_time_is_booked_by_kind() -> None:
+    events = read_codes("S B P D V3:2 S B P R")
+
+    assert by_kind(events, [1, 2, 4, 8, 16, 32, 64, 128, 256]) == {
+        "pipelined": (2, 132),
+        "synchronous": (2, 33),
+        "verify 3": (1, 16),
+        "drains": (4, 330),
+    }
