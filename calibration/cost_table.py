@@ -37,6 +37,8 @@ class CostTable:
     """Measurements behind each pipelined step."""
     sync_runs: int | None = None
     """Measurements behind each synchronous forward."""
+    first_use_s: tuple[float, ...] | None = None
+    """Further seconds of the first forward of each width in a process, one per width."""
 
     def __post_init__(self) -> None:
         self._check_contexts()
@@ -47,6 +49,14 @@ class CostTable:
         for name in ("sync_s", "sync_spread_s"):
             if getattr(self, name) is not None:
                 self._check_rows(getattr(self, name), f"cost.{name}")
+        if self.first_use_s is not None:
+            if len(self.first_use_s) != len(self.widths):
+                raise ProfileError(
+                    f"cost.first_use_s: must have one entry per width (got {len(self.first_use_s)} for "
+                    f"{len(self.widths)})"
+                )
+            for place, seconds in enumerate(self.first_use_s):
+                checks.not_negative(seconds, f"cost.first_use_s[{place}]")
         for name in ("pipelined_runs", "sync_runs"):
             runs = getattr(self, name)
             if runs is not None and runs < 1:

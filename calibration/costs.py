@@ -56,6 +56,8 @@ class Costs:
     """Ascending contexts that the sequences in `device` have figures for; empty: every declared one."""
     notes: tuple[str, ...] = ()
     """What a report that stands on these costs must say."""
+    first_use_s: Mapping[int, float] = field(default_factory=dict)
+    """Further seconds of a width's first forward in a process; a width that is not in it has none."""
     _rows: dict[int, list[float]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

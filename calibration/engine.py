@@ -105,6 +105,12 @@ class Engine(Protocol):
             margins: whether every submitted forward also finds its margin, which costs time.
         """
 
+    def pretend(self, positions: int) -> None:
+        """Forget what came before and hold so many positions of anything, as if a prompt had been processed.
+
+        What a forward costs does not depend on what the positions hold.
+        """
+
     def submit(self, token: int | None = None) -> float:
         """Start a width-1 forward without reading it.
 

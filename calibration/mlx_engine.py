@@ -127,6 +127,16 @@ class MlxModel:
         self.fill(prompt[:-1])
         self.submit(prompt[-1])
 
+    def pretend(self, positions: int) -> None:
+        """Forget what came before and hold so many positions of anything, as if a prompt had been processed."""
+        self.start(Sampler())
+        mx.eval(self._rows([0]))
+        for layer in self._cache:
+            keys, values = (mx.repeat(part[..., :1, :], positions - 1, axis=2) for part in layer.state[:2])
+            layer.update_and_fetch(keys, values)
+        mx.eval([layer.state for layer in self._cache])
+        self._context = positions
+
     def fill(self, tokens: Sequence[int]) -> None:
         """Append tokens to the KV state whose followers nobody asks for."""
         for start in range(0, len(tokens), PREFILL_CHUNK):
@@ -233,6 +243,7 @@ class MlxEngine(MlxModel):
             **self._checkpoint.provenance(),
             "mlx": version("mlx"),
             "mlx_lm": version("mlx-lm"),
+            "activations": str(self._rows([0]).dtype).rpartition(".")[2],
             "device": f"{mx.device_info()['device_name']}, {mx.default_device().type.name}",
             "eos": sorted(self.eos),
             "chat_template": bool(self._tokenizer.has_chat_template),

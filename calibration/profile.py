@@ -47,6 +47,33 @@ class Machine:
 
 
 @dataclass(frozen=True)
+class Provenance:
+    """How the figures came about, in words, as far as it is known; nothing is computed from it."""
+
+    device: str | None = None
+    """What the engine calls the device it ran on."""
+    weights_sha256: str | None = None
+    tokenizer_sha256: str | None = None
+    activations: str | None = None
+    """The type that forwards compute in, which is not always that of the weights."""
+    blas: str | None = None
+    """The linear algebra library that was loaded."""
+    blas_threads: str | None = None
+    load_average: str | None = None
+    """Processes that wanted to run when the measurement began."""
+    power: str | None = None
+    """What the system said about power and speed limits."""
+    samples: str | None = None
+    """The file of raw samples beside the profile."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            words = getattr(self, field.name)
+            if words is not None:
+                checks.legible(words, f"provenance.{field.name}")
+
+
+@dataclass(frozen=True)
 class Profile:
     """The measured costs of one model on one machine; the fields stand in the order of the file."""
 
@@ -76,6 +103,7 @@ class Profile:
     """Seconds of device work that may be outstanding when a submit returns; None when nothing limits it."""
     host_work_s: float = 0.0
     """Further seconds of the host per emitted token."""
+    provenance: Provenance | None = None
 
     def __post_init__(self) -> None:
         for where in ("name", "engine", "model", "dtype", "source"):
@@ -137,6 +165,7 @@ class Profile:
             prefill=self.prefill,
             measured_at=table.contexts,
             notes=tuple(notes),
+            first_use_s=dict(zip(table.widths, table.first_use_s or (), strict=False)),
         )
 
     def document(self) -> dict[str, Any]:
@@ -144,7 +173,7 @@ class Profile:
         found: dict[str, Any] = {"format": FORMAT}
         for name in KEYS[1:]:
             value = getattr(self, name)
-            if name in ("machine", "prefill"):
+            if isinstance(value, Machine | Prefill | PrefillTable | Provenance):
                 value = _known(value)
             elif isinstance(value, CostTable):
                 value = value.document()
@@ -193,11 +222,12 @@ KEYS = [
     "read_s",
     "run_ahead_s",
     "host_work_s",
+    "provenance",
 ]
 """The keys of the file, in order."""
 
 
-def _known(part: Machine | Prefill | PrefillTable) -> dict[str, Any]:
+def _known(part: Machine | Prefill | PrefillTable | Provenance) -> dict[str, Any]:
     named = {field.name: getattr(part, field.name) for field in fields(part)}
     listed = {name: list(value) if isinstance(value, tuple) else value for name, value in named.items()}
     return {name: value for name, value in listed.items() if value is not None}

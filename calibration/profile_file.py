@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 from collections.abc import Callable
 from pathlib import Path
@@ -13,13 +14,13 @@ from calibration.errors import ProfileError
 from calibration.fields import integer, number, optional, several, text
 from calibration.identification import Bound
 from calibration.prefill import Prefill, PrefillTable
-from calibration.profile import FORMAT, KEYS, Machine, Profile
+from calibration.profile import FORMAT, KEYS, Machine, Profile, Provenance
 from calibration.strict_yaml import Scalar, Tree, parse
 
 SHIPPED = Path(__file__).parent / "profiles"
 LARGEST_BYTES = 1_000_000
 
-_OPTIONAL = ("notes", "launch_s", "read_s", "run_ahead_s", "host_work_s")
+_OPTIONAL = ("notes", "launch_s", "read_s", "run_ahead_s", "host_work_s", "provenance")
 
 
 def names() -> list[str]:
@@ -48,7 +49,20 @@ def load(where: str) -> Profile:
             near = difflib.get_close_matches(where, names(), 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ProfileError(f"no profile named {where!r} (shipped: {', '.join(names())}){hint}")
-    document = parse(_text(path, where), where)
+    return parse_profile(_text(path, where), where)
+
+
+def parse_profile(text: str, where: str) -> Profile:
+    """Read a profile out of the text of a file.
+
+    Args:
+        text: the whole document.
+        where: what errors call it.
+
+    Raises:
+        ProfileError: it cannot be used.
+    """
+    document = parse(text, where)
     try:
         return _profile(document)
     except ProfileError as error:
@@ -88,6 +102,7 @@ def _profile(document: Tree) -> Profile:
         notes=(optional(several(text), tree, "", "notes") or ()) + settled,
         **seconds,
         host_work_s=optional(number, tree, "", "host_work_s") or 0.0,
+        provenance=optional(_provenance, tree, "", "provenance"),
     )
 
 
@@ -112,10 +127,18 @@ def _machine(tree: Tree) -> Machine:
     )
 
 
+def _provenance(tree: Tree, where: str) -> Provenance:
+    found = fields.mapping(tree, where, [], [field.name for field in dataclasses.fields(Provenance)])
+    return Provenance(**{name: text(value, f"{where}.{name}") for name, value in found.items()})
+
+
 def _table(tree: Tree) -> CostTable:
     required = ["contexts", "used_for", "widths", "pipelined_s", "sync_s"]
     found = fields.mapping(
-        tree, "cost", required, ["pipelined_spread_s", "sync_spread_s", "pipelined_runs", "sync_runs"]
+        tree,
+        "cost",
+        required,
+        ["pipelined_spread_s", "sync_spread_s", "pipelined_runs", "sync_runs", "first_use_s"],
     )
     row: Callable[[Tree, str], tuple[float, ...]] = several(number)
     return CostTable(
@@ -128,6 +151,7 @@ def _table(tree: Tree) -> CostTable:
         sync_spread_s=optional(several(row), found, "cost.", "sync_spread_s"),
         pipelined_runs=optional(integer, found, "cost.", "pipelined_runs"),
         sync_runs=optional(integer, found, "cost.", "sync_runs"),
+        first_use_s=optional(row, found, "cost.", "first_use_s"),
     )
 
 

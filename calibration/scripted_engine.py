@@ -118,6 +118,13 @@ class ScriptedEngine:
         self._free_s = self._host_s + self._costs.prefill_s(len(prompt))
         self._unread.append(Pending(self._chosen(self._context, 1), self._free_s, 0.0))
 
+    def pretend(self, positions: int) -> None:
+        """Hold so many positions, after which the script is at its end."""
+        self._prompt_tokens = self._context = positions
+        self._reply = ()
+        self._unread.clear()
+        self.widths.clear()
+
     def submit(self, token: int | None = None) -> float:
         """Take the next token of the reply, and block while more than the run-ahead is outstanding."""
         self._launch(1)
@@ -179,7 +186,7 @@ class ScriptedEngine:
 
     def _said(self, position: int) -> int:
         place = position - self._prompt_tokens
-        return self._reply[place] if place < len(self._reply) else self._end
+        return self._reply[place] if 0 <= place < len(self._reply) else self._end
 
 
 def _ids(said: str | Sequence[int]) -> tuple[int, ...]:

@@ -74,6 +74,7 @@ def _policies() -> dict[str, str]:
     help="A log of the reference engine: set its counters and rate beside ours; may repeat.",
 )
 @click.option("--sync", is_flag=True, help="Never pipeline the policy's run; plain decoding beside it still does.")
+@click.option("--cold", is_flag=True, help="Charge every request for the first use of each width in a process.")
 @click.option("--interpolate-widths", is_flag=True, help="Fill in widths between those that the profile has.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @click.option("--events", is_flag=True, help="Add one code for every step of every request.")
@@ -85,6 +86,7 @@ def simulate(
     sets: Sequence[str],
     logs: Sequence[str],
     sync: bool,
+    cold: bool,
     interpolate_widths: bool,
     as_json: bool,
     events: bool,
@@ -94,7 +96,9 @@ def simulate(
         chosen = chosen_policies(texts, sets)
         profile = calibration.load(profile_name)
         costs = profile.costs(interpolate_widths=interpolate_widths)
-        clocks = TwoClocks(costs)
+        if cold and not costs.first_use_s:
+            raise ProfileError(f"profile {profile.name} does not say what a first use costs (cost.first_use_s)")
+        clocks = TwoClocks(costs, cold=cold)
         engine_logs = EngineLogs(logs)
         answers = []
         for where in [name for words in wheres for name in traces.expand(words)]:

@@ -22,8 +22,16 @@ from simulator.schedule import Event
 class TwoClocks:
     """Prices schedules with the costs of one machine."""
 
-    def __init__(self, costs: Costs) -> None:
+    def __init__(self, costs: Costs, *, cold: bool = False) -> None:
+        """Prepare to price schedules.
+
+        Args:
+            costs: of the machine.
+            cold: every request runs in a process of its own and pays for the first use of each width, plain decoding
+                as well; the device is idle then, so everything behind it is later by as much.
+        """
         self.costs = costs
+        self._first_use_s = dict(costs.first_use_s) if cold else {}
         self._step_s = costs.device_row(1)
         overhead_s = costs.launch_s + costs.read_s + costs.host_work_s
         ahead_s = costs.run_ahead_s
@@ -86,7 +94,17 @@ class TwoClocks:
         except IndexError:
             costs.device_s(1, costs.contexts.stop)
             raise
-        return passed_s
+        return self._later(events, passed_s) if self._first_use_s else passed_s
+
+    def _later(self, events: tuple[Event, ...], passed_s: list[float]) -> list[float]:
+        """Charge the first use of every width."""
+        left_s = dict(self._first_use_s)
+        later_s, found = 0.0, []
+        for event, seconds in zip(events, passed_s, strict=True):
+            if event.code in "SVB":
+                later_s += left_s.pop(event.size + 1 if event.code == "V" else 1, 0.0)
+            found.append(seconds + later_s)
+        return found
 
     def _row_s(self, width: int) -> list[float]:
         """Return the seconds of a synchronous forward by context, computed once a width."""

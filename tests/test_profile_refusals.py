@@ -31,13 +31,13 @@ REFUSED = [
         "  widths:",
         "  width:",
         ": cost: unknown key 'width' (known: contexts, used_for, widths, pipelined_s, sync_s, "
-        "pipelined_spread_s, sync_spread_s, pipelined_runs, sync_runs); did you mean 'widths'?",
+        "pipelined_spread_s, sync_spread_s, pipelined_runs, sync_runs, first_use_s); did you mean 'widths'?",
     ),
     (
         "bound: device",
         "bound: device\ncolour: red",
         ": unknown key 'colour' (known: format, name, machine, engine, model, dtype, measured, source, bound, cost, "
-        "prefill, notes, launch_s, read_s, run_ahead_s, host_work_s)",
+        "prefill, notes, launch_s, read_s, run_ahead_s, host_work_s, provenance)",
     ),
     ("bound: device", "bound: device\nbound: host", ":11: duplicate key 'bound'"),
     ("  widths: [1, 2, 8]", "  widths: [1, 2, 8]\n  widths: [1, 2]", ":16: duplicate key 'widths'"),

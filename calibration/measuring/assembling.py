@@ -1,0 +1,140 @@
+"""Samples become a profile: medians and spreads, and whose time it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from calibration.cost_table import CostTable
+from calibration.identification import Bound
+from calibration.measuring.plan import Cell
+from calibration.measuring.samples import Samples
+from calibration.prefill import PrefillTable
+from calibration.profile import Machine, Profile, Provenance
+
+LIMITED = 0.9
+"""A host time of more than this share of what can hide it may not be hidden whole."""
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What a profile says besides its figures."""
+
+    name: str
+    machine: Machine
+    engine: Mapping[str, object]
+    """What the engine says of itself."""
+    measured: str
+    """The day."""
+    source: str
+    """The command."""
+    notes: tuple[str, ...] = ()
+    host_work_s: float = 0.0
+    provenance: Provenance | None = None
+
+
+@dataclass(frozen=True)
+class Host:
+    """The host's times as measured by themselves."""
+
+    bound: Bound
+    launch_s: float
+    read_s: float
+    run_ahead_s: float | None
+
+
+def table(samples: Samples) -> CostTable:
+    """Return the table of medians."""
+    sync = samples.of("sync")
+    widths = tuple(sorted({cell.width for cell in sync}))
+    contexts = tuple(sorted({cell.context for cell in sync}))
+    plain = [Cell("pipelined", 1, context) for context in contexts]
+    first = {cell.width: samples.median_s(cell) for cell in samples.of("first_use")}
+    return CostTable(
+        contexts=contexts,
+        used_for=(1, contexts[-1]),
+        widths=widths,
+        pipelined_s=tuple(map(samples.median_s, plain)),
+        sync_s=_grid(samples.median_s, widths, contexts),
+        pipelined_spread_s=tuple(map(samples.spread_s, plain)),
+        sync_spread_s=_grid(samples.spread_s, widths, contexts),
+        pipelined_runs=len(samples.cells[plain[0]]),
+        sync_runs=len(samples.cells[sync[0]]),
+        first_use_s=tuple(first[width] for width in widths) if first else None,
+    )
+
+
+def host(samples: Samples) -> Host:
+    """Tell the host's share from the device's.
+
+    The overlap lost by a synchronous step, round by round against the pipelined one beside it, is all that the host
+    does between two forwards, wherever that hides behind the device. Where it may not (the host is the slower, or may
+    not run so far ahead), the building and the reading measured by themselves are taken.
+    """
+    contexts = sorted({cell.context for cell in samples.of("sync")})
+
+    def over_contexts(kind: str) -> list[float]:
+        return [samples.median_s(Cell(kind, 1, context)) for context in contexts]
+
+    build_s, read_s = median(over_contexts("build")), median(over_contexts("read"))
+    device_s = [sync_s - build_s - read_s for sync_s in over_contexts("sync")]
+    ahead_s = [max(0.0, wait_s - read_s) for wait_s in over_contexts("wait")]
+    limited = all(ahead < LIMITED * own for ahead, own in zip(ahead_s, device_s, strict=True))
+    run_ahead_s = median(ahead_s) if limited else None
+    if not limited:
+        # A submit that does not wait for the device works for all of its time.
+        build_s += median(over_contexts("submit"))
+    hides_s = min(device_s) if run_ahead_s is None else min(*device_s, run_ahead_s)
+    direct_s = build_s + read_s
+    bound: Bound = "host" if direct_s > min(device_s) else "device"
+    overlap_s = median(_overlap_s(samples, context) for context in contexts)
+    if direct_s <= LIMITED * hides_s and 0 < overlap_s <= LIMITED * hides_s:
+        build_s = min(build_s, overlap_s)
+        read_s = overlap_s - build_s
+    return Host(bound, build_s, read_s, run_ahead_s)
+
+
+def _overlap_s(samples: Samples, context: int) -> float:
+    pairs = zip(samples.cells[Cell("sync", 1, context)], samples.cells[Cell("pipelined", 1, context)], strict=True)
+    return median(sync_s - pipelined_s for sync_s, pipelined_s in pairs)
+
+
+def profile(samples: Samples, about: Circumstances) -> Profile:
+    """Return the profile that the samples come to.
+
+    Raises:
+        ProfileError: they contradict each other by more than their spread.
+    """
+    found, settled = table(samples).settled()
+    times = host(samples)
+    prefills = samples.of("prefill")
+    engine = about.engine
+    return Profile(
+        name=about.name,
+        machine=about.machine,
+        engine=f"mlx {engine.get('mlx')}, mlx-lm {engine.get('mlx_lm')}" if "mlx" in engine else "scripted",
+        model=str(engine["model"]),
+        dtype=str(engine["dtype"]),
+        measured=about.measured,
+        source=about.source,
+        bound=times.bound,
+        cost=found,
+        prefill=PrefillTable(
+            tokens=tuple(cell.context for cell in prefills),
+            seconds=tuple(map(samples.median_s, prefills)),
+            source="measured with the rest",
+        ),
+        notes=about.notes + settled,
+        launch_s=times.launch_s,
+        read_s=times.read_s,
+        run_ahead_s=times.run_ahead_s,
+        host_work_s=about.host_work_s,
+        provenance=about.provenance,
+    )
+
+
+def _grid(
+    figure: Callable[[Cell], float], widths: Sequence[int], contexts: Sequence[int]
+) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(figure(Cell("sync", width, context)) for context in contexts) for width in widths)

@@ -1,0 +1,205 @@
+"""The `calibrate` command."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from calibration import ProfileError, checkpoints, progress, this_machine
+from calibration.engine import Engine, EngineError
+from calibration.measuring import assembling, foreign, measuring, report
+from calibration.measuring.plan import CONTEXTS, ROUNDS, WIDTHS, Plan
+from calibration.measuring.warnings import warnings
+from calibration.profile import Profile, Provenance
+from calibration.resources import enough_memory
+from calibration.scripted_engine import ScriptedEngine
+from simulator import console
+
+HELP = """Time a model on this machine and write what its forwards cost as a profile.
+
+\b
+Examples:
+  calibrate --model smollm2 --dtype bfloat16 -o profile.yaml
+  calibrate --import printout.txt --from mlxcel --model Qwen3-1.7B --dtype 4bit --chip "Apple M4 Pro" -o m4.yaml
+
+Every width is warmed first; then all cells are timed in random order, round after round. The raw samples go beside the
+profile. Close other programs: what disturbs the machine ends up in the profile, and the output says when it did.
+"""
+
+
+class Numbers(click.ParamType[tuple[int, ...]]):
+    """Ascending integers: 1..10, or 16,256,1024, or both."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Return the integers."""
+        if isinstance(value, tuple):
+            return value
+        found: list[int] = []
+        try:
+            for part in str(value).split(","):
+                first, dots, last = part.partition("..")
+                found += range(int(first), int(last) + 1) if dots else [int(first)]
+        except ValueError:
+            self.fail(f"{value!r} is no list of numbers; write 1..10 or 16,256,1024", param, ctx)
+        return tuple(found)
+
+
+class Duration(click.ParamType[float]):
+    """A time written as 20ms or 0.02s."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the seconds."""
+        if isinstance(value, float):
+            return value
+        for unit, scale in (("ms", 1e-3), ("us", 1e-6), ("s", 1.0)):
+            if str(value).endswith(unit):
+                try:
+                    return round(float(str(value).removesuffix(unit)) * scale, 9)
+                except ValueError:
+                    break
+        return self.fail(f"{value!r} is no time; write 20ms or 0.02s", param, ctx)
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where the profile goes, and its samples beside it."""
+
+    path: Path
+    force: bool
+
+    @property
+    def samples(self) -> Path:
+        """The file of raw samples."""
+        return self.path.with_name(f"{self.path.name.removesuffix('.yaml')}.samples.json")
+
+    def check(self) -> None:
+        """Refuse what could not be written later, before any time is spent.
+
+        Raises:
+            ProfileError: the file is there already, or its folder is not.
+        """
+        if self.path.exists() and not self.force:
+            raise ProfileError(f"{self.path}: is there already; --force overwrites it")
+        if not self.path.parent.is_dir():
+            raise ProfileError(f"{self.path}: cannot be written (no directory {str(self.path.parent)!r})")
+
+
+@click.command(cls=console.Command, help=HELP, context_settings={"max_content_width": 120})
+@click.option("--model", required=True, metavar="NAME|DIR", help="smollm2, or an mlx-lm checkpoint.")
+@click.option("--dtype", help="As for record; with --import, what the profile says.")
+@click.option("--widths", type=Numbers(), default=WIDTHS, show_default="1..10", help="Widths of a forward, from 1.")
+@click.option("--contexts", type=Numbers(), default=CONTEXTS, show_default="16,256,1024,2304", help="Positions held.")
+@click.option("--rounds", default=ROUNDS, show_default=True, type=click.IntRange(min=1), help="Samples of every cell.")
+@click.option("--host-work", "work_s", type=Duration(), default=0.0, help="Host time per emitted token, as 20ms.")
+@click.option("--seed", default=0, show_default=True, help="Of the order within a round.")
+@click.option("--name", help="The profile's name; the output file's unless given.")
+@click.option("--import", "imported", metavar="FILE", help="Read what another program measured instead of measuring.")
+@click.option("--from", "source", type=click.Choice(foreign.SOURCES), help="Which program wrote it.")
+@click.option("--chip", default="unknown", show_default=True, help="With --import: what it was measured on.")
+@click.option("--measured", default="unknown", show_default=True, help="With --import: the day, as 2026-10-02.")
+@click.option(
+    "-o", "--output", "where", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Profile."
+)
+@click.option("--force", is_flag=True, help="Overwrite a profile that is there already.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@click.version_option(package_name="breakeven")
+def calibrate(
+    model: str,
+    dtype: str | None,
+    widths: tuple[int, ...],
+    contexts: tuple[int, ...],
+    rounds: int,
+    work_s: float,
+    seed: int,
+    name: str | None,
+    imported: str | None,
+    source: str | None,
+    chip: str,
+    measured: str,
+    where: Path,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Parse, measure or import, write, print."""
+    if (imported is None) != (source is None):
+        raise click.UsageError(f"--import FILE and --from {'|'.join(foreign.SOURCES)} need each other")
+    output = Output(where, force)
+    called = name or where.name.removesuffix(".yaml")
+    with console.reports(EngineError, ProfileError), enough_memory():
+        output.check()
+        if imported and source:
+            about = foreign.About(called, model, dtype or "unknown", chip, measured)
+            found = Calibrated(foreign.import_profile(imported, source, about))
+        else:
+            plan = Plan(widths, contexts, rounds, work_s, seed)
+            found = measure(checkpoints.open_engine(model, dtype), plan, called, output)
+        found.profile.write(where)
+    if as_json:
+        console.print_json(report.document(found.profile, found.warnings, found.checks))
+    else:
+        console.print_text(report.text(found.profile, found.checks))
+    for line in found.warnings:
+        console.note(line)
+    if found.interrupted:
+        raise click.ClickException(f"interrupted: kept {found.profile.cost.sync_runs} of {rounds} rounds")
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """What came of it."""
+
+    profile: Profile
+    warnings: Sequence[str] = ()
+    checks: report.Checks = field(default_factory=dict)
+    interrupted: bool = False
+
+
+def measure(engine: Engine, plan: Plan, name: str, output: Output) -> Calibrated:
+    """Measure an engine, keep the samples, and make the profile.
+
+    Raises:
+        EngineError: the model cannot be measured.
+        ProfileError: the samples contradict each other, or cannot be kept.
+    """
+    load = this_machine.load_average()
+    with progress.counted(plan.steps, "warming") as done:
+        found = measuring.measure(engine, plan, done)
+    found.samples.write(output.samples)
+    said = warnings(found.samples, load)
+    engine_says = engine.provenance()
+    about = assembling.Circumstances(
+        name=name,
+        machine=this_machine.machine(),
+        engine=engine_says,
+        measured=datetime.now(UTC).date().isoformat(),
+        source=" ".join(["calibrate", *sys.argv[1:]]),
+        notes=tuple(said),
+        host_work_s=plan.host_work_s,
+        provenance=_provenance(engine_says, load, output.samples.name),
+    )
+    profile = assembling.profile(found.samples, about)
+    predicted = measuring.checked(ScriptedEngine({}, profile.costs()), plan)
+    checks = {key: (predicted[key], seconds) for key, seconds in found.checks.items()}
+    return Calibrated(profile, said, checks, found.interrupted)
+
+
+def _provenance(engine: dict[str, object], load: float | None, samples: str) -> Provenance:
+    known = ("device", "weights_sha256", "tokenizer_sha256", "activations")
+    return Provenance(
+        **{name: str(engine[name]) for name in known if name in engine},
+        blas=this_machine.blas(),
+        blas_threads=this_machine.blas_threads(),
+        load_average=None if load is None else f"{load:g}",
+        power=this_machine.power(),
+        samples=samples,
+    )

@@ -1,0 +1,123 @@
+"""Single measurements on an engine; every time is the engine's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calibration.engine import Engine
+from calibration.measuring.plan import LEAD_IN, STEPS, Cell
+
+TOKEN = 1
+"""What is fed; content does not change what a forward costs."""
+
+Sample = tuple[Cell, float]
+
+
+def samples(engine: Engine, cell: Cell, longest_s: float) -> Iterator[Sample]:
+    """Measure one cell on an engine whose KV state has the cell's context, and leave it so.
+
+    Args:
+        engine: what to measure.
+        cell: what of it.
+        longest_s: longer than a width-1 forward takes; how long the device is given to finish one.
+    """
+    if cell.kind == "sync":
+        yield cell, sync_s(engine, cell.width)
+    elif cell.kind == "pipelined":
+        yield cell, pipelined_s(engine, cell.context)
+    elif cell.kind == "submit":
+        yield from _submit(engine, cell)
+    else:
+        yield cell, _read_s(engine, longest_s)
+
+
+def sync_s(engine: Engine, width: int) -> float:
+    """Return the seconds of one synchronous forward, from its building until its result is read and taken back."""
+    began_s = engine.clock_s()
+    engine.forward([TOKEN] * width)
+    engine.trim(width)
+    return engine.clock_s() - began_s
+
+
+def pipelined_s(engine: Engine, context: int, work_s: float = 0.0) -> float:
+    """Return the mean seconds of a few steps of a pipelined run around a context, the host busy after each."""
+    # The timed steps lie evenly about the context, whose cost is then their mean.
+    engine.trim(STEPS)
+    engine.submit(TOKEN)
+    began_s = engine.clock_s()
+    for step in range(LEAD_IN + STEPS):
+        if step == LEAD_IN:
+            began_s = engine.clock_s()
+        engine.submit()
+        engine.read()
+        engine.work(work_s)
+    taken_s = engine.clock_s() - began_s
+    engine.trim(engine.context - context)
+    return taken_s / STEPS
+
+
+def _submit(engine: Engine, cell: Cell) -> Iterator[Sample]:
+    """Submit one forward to an idle device: building it, the rest of the call, and what is left to wait then."""
+    began_s = engine.clock_s()
+    build_s = engine.submit(TOKEN)
+    submitted_s = engine.clock_s()
+    engine.read()
+    waited_s = engine.clock_s() - submitted_s
+    engine.trim(1)
+    yield cell._replace(kind="build"), build_s
+    yield cell._replace(kind="submit"), submitted_s - began_s - build_s
+    yield cell._replace(kind="wait"), waited_s
+
+
+def _read_s(engine: Engine, longest_s: float) -> float:
+    """Return the seconds of reading a result that the device has long had."""
+    engine.submit(TOKEN)
+    engine.work(longest_s)
+    began_s = engine.clock_s()
+    engine.read()
+    taken_s = engine.clock_s() - began_s
+    engine.trim(1)
+    return taken_s
+
+
+def time_checks(engine: Engine, context: int, host_work_s: float) -> dict[str, float]:
+    """Return the seconds of what the time model derives instead of measuring, to be held against it.
+
+    Args:
+        engine: its KV state has that context; on a scripted one this is the prediction.
+        context: where to measure.
+        host_work_s: seconds that the host is busy for every emitted token.
+    """
+    found = {
+        "a stretch of 4 steps, drained": _stretch_s(engine, drained=True),
+        "a stretch of 4 steps, its last forward wasted": _stretch_s(engine, drained=False),
+        "two synchronous steps and a restart": _restart_s(engine),
+    }
+    if host_work_s:
+        found["the pipelined step with host work"] = pipelined_s(engine, context, host_work_s)
+    return found
+
+
+def _stretch_s(engine: Engine, *, drained: bool) -> float:
+    began_s = engine.clock_s()
+    engine.submit(TOKEN)
+    for _ in range(3):
+        engine.submit()
+        engine.read()
+    if drained:
+        engine.read()
+    taken_s = engine.clock_s() - began_s
+    engine.trim(4)
+    return taken_s
+
+
+def _restart_s(engine: Engine) -> float:
+    began_s = engine.clock_s()
+    engine.forward([TOKEN])
+    engine.forward([TOKEN])
+    engine.submit(TOKEN)
+    engine.submit()
+    engine.read()
+    taken_s = engine.clock_s() - began_s
+    engine.trim(4)
+    return taken_s

@@ -1,0 +1,101 @@
+"""Raw samples by cell: their medians and spreads, their drift, and the file that keeps them beside a profile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibration.errors import ProfileError
+from calibration.measuring.plan import Cell
+
+FORMAT = "breakeven-samples/1"
+DIGITS = 8
+"""Decimal places of a time in seconds."""
+
+
+@dataclass
+class Samples:
+    """Seconds by cell, in the order in which they were measured."""
+
+    cells: dict[Cell, list[float]] = field(default_factory=dict)
+
+    def add(self, cell: Cell, seconds: float) -> None:
+        """Keep one more."""
+        self.cells.setdefault(cell, []).append(round(seconds, DIGITS))
+
+    def median_s(self, cell: Cell) -> float:
+        """Return the median of a cell."""
+        return float(np.median(self.cells[cell]))
+
+    def spread_s(self, cell: Cell) -> float:
+        """Return the interquartile range of a cell."""
+        low, high = np.percentile(self.cells[cell], (25, 75))
+        return float(high - low)
+
+    def of(self, kind: str) -> list[Cell]:
+        """Return the cells of one kind, by width and context."""
+        return sorted(cell for cell in self.cells if cell.kind == kind)
+
+    def drift(self, cell: Cell) -> float:
+        """Return by what share the last third of a cell's samples is above the first; 0 with fewer than 6."""
+        seconds = self.cells[cell]
+        third = len(seconds) // 3
+        if third < 2:
+            return 0.0
+        return float(np.median(seconds[-third:]) / np.median(seconds[:third]) - 1)
+
+    def drawn_again(self, random: np.random.Generator) -> Samples:
+        """Return as many samples of every cell, drawn from it with replacement."""
+        return Samples(
+            {cell: random.choice(seconds, len(seconds)).tolist() for cell, seconds in sorted(self.cells.items())}
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return them as plain values."""
+        return {
+            "format": FORMAT,
+            "cells": [{**cell._asdict(), "seconds": seconds} for cell, seconds in sorted(self.cells.items())],
+        }
+
+    def write(self, path: Path) -> None:
+        """Write them as JSON, a cell a line.
+
+        Raises:
+            ProfileError: the folder does not take it.
+        """
+        rows = ",\n".join(json.dumps(cell) for cell in self.document()["cells"])
+        beside = path.with_name(f".{path.name}.new")
+        try:
+            beside.write_text(f'{{"format": "{FORMAT}", "cells": [\n{rows}\n]}}\n', encoding="utf-8", newline="\n")
+            beside.replace(path)
+        except OSError as error:
+            beside.unlink(missing_ok=True)
+            raise ProfileError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def read(path: Path) -> Samples:
+    """Read a file of samples.
+
+    Raises:
+        ProfileError: it cannot be read or is none.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+            raise ProfileError(f"{path}: format must be {FORMAT!r}")
+        cells = {
+            Cell(str(cell["kind"]), int(cell["width"]), int(cell["context"])): [float(one) for one in cell["seconds"]]
+            for cell in document["cells"]
+        }
+    except OSError as error:
+        raise ProfileError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError) as error:
+        if isinstance(error, ProfileError):
+            raise
+        raise ProfileError(f"{path}: is no file of samples ({error!r})") from None
+    return Samples(cells)

@@ -1,0 +1,186 @@
+"""Measuring an engine gives its costs back, and what disturbed the measurement is said."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import calibration
+from calibration import Costs, Profile, ProfileError
+from calibration.measuring import assembling, measuring
+from calibration.measuring.plan import Cell, Plan
+from calibration.measuring.samples import Samples, read
+from calibration.measuring.warnings import warnings
+from calibration.prefill import PrefillTable
+from calibration.profile import Machine
+from calibration.scripted_engine import ScriptedEngine
+
+PLAN = Plan(widths=(1, 2, 5), contexts=(10, 100), rounds=3)
+FLAT = Costs("m", range(1, 200), {1: 0.01, 2: 0.02, 5: 0.03}, prefill=PrefillTable((10, 100), (0.02, 0.1)))
+ABOUT = assembling.Circumstances(
+    "mine", Machine("A chip"), {"model": "m", "dtype": "float32"}, measured="2026-10-02", source="a test"
+)
+
+
+def measured(costs: Costs, plan: Plan = PLAN) -> measuring.Measurement:
+    return measuring.measure(ScriptedEngine({}, costs), plan, lambda name: None)
+
+
+def profiled(costs: Costs, plan: Plan = PLAN) -> Profile:
+    return assembling.profile(measured(costs, plan).samples, ABOUT)
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> Costs:
+    host = st.sampled_from([0.0, 0.0005, 0.002, 0.004])
+    launch_s, read_s = draw(host), draw(host)
+    step_s = draw(st.floats(0.001, 0.02))
+    return Costs(
+        "drawn",
+        range(1, 200),
+        {1: step_s, 2: step_s * draw(st.floats(1, 2)), 5: step_s * draw(st.floats(1, 5))},
+        launch_s=launch_s,
+        read_s=read_s,
+        run_ahead_s=step_s * draw(st.sampled_from([math.inf, 0.0, 0.1, 0.5])),
+        prefill=PrefillTable((10, 100), (0.02, 0.1)),
+    )
+
+
+@settings(max_examples=200)
+@given(costs=machines())
+def test_measuring_the_script_gives_its_costs_back(costs: Costs) -> None:
+    found = profiled(costs).costs()
+
+    for context in (10, 100):
+        assert found.step_s(context) == pytest.approx(costs.step_s(context), abs=1e-7)
+        for width in (1, 2, 5):
+            assert found.sync_s(width, context) == pytest.approx(costs.sync_s(width, context), abs=1e-7)
+            assert found.device_s(width, context) == pytest.approx(costs.device_s(width, context), abs=1e-7)
+        assert found.prefill_s(context) == pytest.approx(costs.prefill_s(context), abs=1e-7)
+    assert found.launch_s + found.read_s == pytest.approx(costs.launch_s + costs.read_s, abs=1e-7)
+    assert found.run_ahead_s == pytest.approx(costs.run_ahead_s, abs=1e-7)
+
+
+@given(costs=machines())
+def test_what_the_time_model_derives_is_what_is_measured(costs: Costs) -> None:
+    plan = Plan(widths=(1, 2, 5), contexts=(10, 100), rounds=2, host_work_s=0.003)
+    found = measured(costs, plan)
+    profile = assembling.profile(found.samples, ABOUT)
+
+    predicted = measuring.checked(ScriptedEngine({}, profile.costs()), plan)
+
+    assert len(predicted) == 4
+    assert predicted == pytest.approx(found.checks, abs=1e-6)
+
+
+def test_costs_that_grow_with_the_context_are_met_at_the_measured_ones() -> None:
+    costs = Costs(
+        "m",
+        range(1, 200),
+        {1: [0.01, 0.02], 2: [0.012, 0.024], 5: [0.02, 0.04]},
+        launch_s=0.0005,
+        read_s=0.0005,
+        measured_at=(1, 199),
+        prefill=PrefillTable((10, 199), (0.02, 0.1)),
+    )
+
+    found = profiled(costs).costs()
+
+    for context in (10, 100):
+        # The mean of four pipelined steps about the context.
+        assert found.step_s(context) == pytest.approx(costs.step_s(context), rel=0.01)
+        assert found.sync_s(5, context) == pytest.approx(costs.sync_s(5, context), abs=1e-6)
+
+
+def test_every_cell_has_as_many_samples_as_there_were_rounds() -> None:
+    found = measured(FLAT)
+
+    kinds = {"sync", "pipelined", "build", "submit", "wait", "read"}
+    assert {len(seconds) for cell, seconds in found.samples.cells.items() if cell.kind in kinds} == {3}
+    assert {cell.width for cell in found.samples.of("first_use")} == {1, 2, 5}
+
+
+def test_an_interrupted_measurement_keeps_its_whole_rounds() -> None:
+    count = 0
+
+    def interrupt(name: str) -> None:
+        nonlocal count
+        count += 1
+        if count == 2 * PLAN.steps // PLAN.rounds + 1:
+            raise KeyboardInterrupt
+
+    engine = ScriptedEngine({}, FLAT)
+    found = measuring.measure(engine, PLAN, interrupt)
+
+    assert (found.rounds, found.interrupted) == (2, True)
+    assert assembling.profile(found.samples, ABOUT).cost.sync_runs == 2
+
+
+def test_a_profile_survives_its_file(tmp_path: Path) -> None:
+    profile = profiled(replace(FLAT, launch_s=0.001, run_ahead_s=0.002))
+
+    profile.write(tmp_path / "p.yaml")
+
+    assert calibration.load(str(tmp_path / "p.yaml")) == profile
+
+
+def test_samples_survive_their_file(tmp_path: Path) -> None:
+    samples = measured(FLAT).samples
+
+    samples.write(tmp_path / "s.json")
+
+    assert read(tmp_path / "s.json") == samples
+
+
+def test_a_file_that_holds_no_samples_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text('{"format": "breakeven-samples/1", "cells": [{}]}')
+
+    with pytest.raises(ProfileError) as refused:
+        read(tmp_path / "s.json")
+    assert str(refused.value) == f"{tmp_path}/s.json: is no file of samples (KeyError('kind'))"
+
+
+def noisy(seconds: list[float]) -> Samples:
+    return Samples({Cell("sync", 1, 16): seconds, Cell("pipelined", 1, 16): [0.01] * len(seconds)})
+
+
+def test_a_quiet_measurement_warns_of_nothing() -> None:
+    assert warnings(noisy([0.01, 0.0101, 0.0099] * 4), 0.1) == []
+
+
+def test_a_drift_is_said_with_what_to_do() -> None:
+    samples = Samples({Cell("sync", 1, 16): list(np.linspace(0.010, 0.0106, 12))})
+
+    assert warnings(samples, None) == [
+        "forwards became 4.3 % slower from the first third of the rounds to the last; let the machine settle "
+        "(temperature, other programs) and calibrate again"
+    ]
+
+
+def test_noisy_cells_are_counted_and_the_worst_is_named() -> None:
+    assert warnings(noisy([0.01, 0.02, 0.01, 0.02]), None) == [
+        "1 of 2 cells spread by more than 10% of their median (worst: sync width 1 at context 16, 67%); use more "
+        "--rounds or a quieter machine"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("widths", "contexts", "message"),
+    [
+        ((2, 3), (16,), "--widths: must start at 1 and end at 65 at most (got (2, 3))"),
+        ((1,), (3, 16), "--contexts: must be within 6..1048576 (got 3..16)"),
+        ((1,), (16, 16), "--contexts: has 16 twice"),
+    ],
+)
+def test_a_plan_that_cannot_be_measured_is_refused(
+    widths: tuple[int, ...], contexts: tuple[int, ...], message: str
+) -> None:
+    with pytest.raises(ProfileError) as refused:
+        Plan(widths, contexts)
+    assert str(refused.value) == message
