@@ -9,7 +9,7 @@ from typing import Any
 
 from calibration import smollm2
 from calibration.cache import cache_directory, sha256, smollm2_checkpoint
-from calibration.engine import Engine, EngineError
+from calibration.engine import Engine, EngineError, Sampler
 
 NAMES = ("smollm2",)
 """What `--model` takes besides a directory."""
@@ -59,13 +59,35 @@ def open_engine(where: str, dtype: str | None) -> Engine:
     Raises:
         EngineError: mlx is not installed, or the model cannot be found or loaded.
     """
+    mlx_engine = _mlx()
+    engine: Engine = mlx_engine.MlxEngine(locate(where, dtype, mlx_engine))
+    return engine
+
+
+def model_engine(model: Any, sampler: Sampler, prompt_cache: Any = None) -> Any:
+    """Return a model that mlx-lm has loaded as an engine that knows no checkpoint, `mlx_engine.MlxModel`.
+
+    Args:
+        model: as mlx-lm's `load` returns it.
+        sampler: how tokens are chosen.
+        prompt_cache: the KV state to append to, one entry a layer; a fresh one unless given.
+
+    Raises:
+        EngineError: mlx is not installed.
+    """
+    engine = _mlx().MlxModel(model)
+    engine.start(sampler, prompt_cache)
+    return engine
+
+
+def _mlx() -> Any:
     try:
         from calibration import mlx_engine
     except ModuleNotFoundError as error:
         raise EngineError("mlx is not installed; pip install 'breakeven[mlx]'") from error
     except ImportError as error:
         raise EngineError(f"mlx is installed but cannot be loaded ({error})") from error
-    return mlx_engine.MlxEngine(locate(where, dtype, mlx_engine))
+    return mlx_engine
 
 
 def locate(where: str, dtype: str | None, arrays: smollm2.ArrayLibrary) -> Checkpoint:

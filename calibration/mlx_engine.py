@@ -88,8 +88,9 @@ class MlxModel:
     def __init__(self, model: Any) -> None:
         """Take a model as mlx-lm loads it."""
         self._model = model
-        self._unread: deque[tuple[Any, Any]] = deque()
+        self._unread: deque[tuple[Any, Any, Any]] = deque()
         self._newest: Any = None
+        self._said: Any = None
         self._margins = False
         self.start(Sampler())
 
@@ -110,7 +111,7 @@ class MlxModel:
 
     def check_rollback(self, positions: int) -> None:
         """Refuse a model that cannot take back what it was fed; see `calibration.engine.Engine`."""
-        layers = [(type(layer).__name__, getattr(layer, "max_size", None)) for layer in make_prompt_cache(self._model)]
+        layers = [(type(layer).__name__, getattr(layer, "max_size", None)) for layer in self._cache]
         rollback.check(layers, positions, self.longest)
 
     def start(self, sampler: Sampler, cache: Any = None) -> None:
@@ -155,17 +156,17 @@ class MlxModel:
         margin = _margin(logits[0, -1]) if self._margins else None
         built_s = time.perf_counter() - began_s
         _async_eval(*(part for part in (self._newest, margin) if part is not None))
-        self._unread.append((self._newest, margin))
+        self._unread.append((self._newest, margin, logits[0]))
         return built_s
 
     def read(self) -> Reading:
         """Wait for the oldest unread result."""
-        token, margin = self._unread.popleft()
+        token, margin, self._said = self._unread.popleft()
         return Reading(token.item(), float("nan") if margin is None else margin.item())
 
     def forward(self, tokens: Sequence[int]) -> list[int]:
         """Forward `tokens` at once and return what is chosen after each of them."""
-        logits = self._rows(tokens)
+        logits = self._said = self._rows(tokens)
         if self._sampler.greedy:
             chosen = mx.argmax(logits, axis=-1)
         else:
@@ -179,14 +180,13 @@ class MlxModel:
         """Forward `tokens` at once and return the logits after each of them, a row each."""
         return np.array(self._rows(tokens).astype(mx.float32))
 
-    def log_probabilities(self, tokens: Sequence[int]) -> list[Any]:
-        """Forward `tokens` at once and return, as mlx arrays, the log-probabilities after each of them."""
-        logits = self._rows(tokens)
-        return list(logits - mx.logsumexp(logits, axis=-1, keepdims=True))
+    def log_probabilities(self) -> list[Any]:
+        """Return, as mlx arrays, the log-probabilities behind what was read last, a row for each position."""
+        return list(self._said - mx.logsumexp(self._said, axis=-1, keepdims=True))
 
     def trim(self, positions: int) -> None:
         """Take the newest positions back; see `calibration.engine.Engine`."""
-        mx.eval([token for token, _ in self._unread])
+        mx.eval([token for token, _, _ in self._unread])
         self._unread.clear()
         trimmed = trim_prompt_cache(self._cache, positions) if positions else 0
         if trimmed != positions:

@@ -32,10 +32,12 @@ def blas() -> str:
     """Return which linear algebra library is loaded into this process; ask after the engine was opened."""
     if sys.platform == "darwin":
         return "Accelerate"
-    loaded = sorted({name for line in _lines("/proc/self/maps") if (name := _library(line))})
-    # A preloaded library comes before the wheel's own in every look-up, so it is the active one.
-    preloaded = [name for name in loaded if name in os.environ.get("LD_PRELOAD", "")]
-    return ", ".join(preloaded or loaded) or UNKNOWN
+    loaded = {line.split()[-1] for line in _lines("/proc/self/maps") if _BLAS.search(line)}
+    # A preloaded library comes before mlx's own in every look-up, so it is the active one; numpy brings another,
+    # which mlx never sees.
+    preloaded = {path for path in loaded if Path(path).name in os.environ.get("LD_PRELOAD", "")}
+    shown = preloaded or {path for path in loaded if "numpy" not in path}
+    return ", ".join(sorted(Path(path).name for path in shown)) or UNKNOWN
 
 
 def blas_threads() -> str:
@@ -72,11 +74,6 @@ def _system() -> str:
     if sys.platform == "darwin":
         return f"macOS {platform.mac_ver()[0]}"
     return f"{platform.system()} {platform.release()}"
-
-
-def _library(line: str) -> str | None:
-    found = _BLAS.search(line)
-    return found.group(1) if found else None
 
 
 def _supplies() -> list[Path]:

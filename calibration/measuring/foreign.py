@@ -81,7 +81,7 @@ def _mlxcel(text: str, where: str, about: About) -> Profile:
     if len(pipelined) != 1 or not sync:
         raise ProfileError(
             "is no printout of mlxcel's verify_width_cost (one line 'pipelined step: X ms' and lines "
-            f"'sync width  W: X ms' are wanted; got {len(pipelined)} and {len(sync)})"
+            f"'sync width W: X ms' are wanted; got {len(pipelined)} and {len(sync)})"
         )
     table = CostTable(
         contexts=(MLXCEL_CONTEXT,),

@@ -106,7 +106,7 @@ def _round(engine: Engine, plan: Plan, order: random.Random, done: Callable[[str
     return found
 
 
-def _checks(engine: Engine, plan: Plan, repeats: int = 3) -> dict[str, float]:
+def _checks(engine: Engine, plan: Plan, repeats: int = 5) -> dict[str, float]:
     """Return the medians of a few repeats at the first context."""
     engine.pretend(plan.contexts[0])
     rows = [probes.time_checks(engine, plan.contexts[0], plan.host_work_s) for _ in range(repeats)]

@@ -17,7 +17,7 @@ ROUNDS = 12
 LEAD_IN = 2
 """Pipelined steps before the first that is timed, so that the pipeline runs full."""
 STEPS = 4
-"""Pipelined steps that one sample is the mean of."""
+"""Pipelined steps that one sample is the median of."""
 
 
 class Cell(NamedTuple):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
+from statistics import median
 
 from calibration.engine import Engine
 from calibration.measuring.plan import LEAD_IN, STEPS, Cell
@@ -40,20 +42,19 @@ def sync_s(engine: Engine, width: int) -> float:
 
 
 def pipelined_s(engine: Engine, context: int, work_s: float = 0.0) -> float:
-    """Return the mean seconds of a few steps of a pipelined run around a context, the host busy after each."""
-    # The timed steps lie evenly about the context, whose cost is then their mean.
+    """Return the median seconds of a few steps of a pipelined run about a context, the host busy after each."""
+    # The timed steps lie evenly about the context, whose cost is then their median.
     engine.trim(STEPS)
     engine.submit(TOKEN)
-    began_s = engine.clock_s()
-    for step in range(LEAD_IN + STEPS):
-        if step == LEAD_IN:
-            began_s = engine.clock_s()
+    passed_s = []
+    for _ in range(LEAD_IN + STEPS):
+        passed_s.append(engine.clock_s())
         engine.submit()
         engine.read()
         engine.work(work_s)
-    taken_s = engine.clock_s() - began_s
+    passed_s.append(engine.clock_s())
     engine.trim(engine.context - context)
-    return taken_s / STEPS
+    return median(after - before for before, after in pairwise(passed_s[LEAD_IN:]))
 
 
 def _submit(engine: Engine, cell: Cell) -> Iterator[Sample]:

@@ -30,12 +30,12 @@ class Samples:
 
     def median_s(self, cell: Cell) -> float:
         """Return the median of a cell."""
-        return float(np.median(self.cells[cell]))
+        return round(float(np.median(self.cells[cell])), DIGITS)
 
     def spread_s(self, cell: Cell) -> float:
         """Return the interquartile range of a cell."""
         low, high = np.percentile(self.cells[cell], (25, 75))
-        return float(high - low)
+        return round(float(high - low), DIGITS)
 
     def of(self, kind: str) -> list[Cell]:
         """Return the cells of one kind, by width and context."""

@@ -1,0 +1,234 @@
+"""`calibrate` as a user sees it: measuring a tiny random llama, and reading what other programs measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click.testing
+import pytest
+
+import calibration
+from calibration import this_machine
+from calibration.cache import sha256
+from calibration.measuring.cli import calibrate
+from calibration.measuring.samples import read
+from tests import random_checkpoints
+
+
+def run(*arguments: object) -> click.testing.Result:
+    return click.testing.CliRunner().invoke(calibrate, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("mlx.core", reason="mlx is not installed", exc_type=ImportError)
+    return random_checkpoints.make(tmp_path_factory.mktemp("calibrate") / "tiny")
+
+
+SHORT = ("--widths", "1,2,4", "--contexts", "16,64", "--rounds", 3)
+
+
+def measured(*arguments: object) -> click.testing.Result:
+    """Calibrate; once more where a busy machine made the samples contradict each other, which is refused."""
+    for _ in range(4):
+        result = run(*arguments)
+        if "the pipelined step" not in result.stderr:
+            break
+    return result
+
+
+@pytest.mark.mlx
+def test_a_profile_of_this_machine_is_written_with_its_samples(tiny: Path, tmp_path: Path) -> None:
+    result = measured("--model", tiny, *SHORT, "--host-work", "2ms", "-o", tmp_path / "p.yaml")
+
+    assert result.exit_code == 0
+    profile = calibration.load(str(tmp_path / "p.yaml"))
+    assert (profile.name, profile.model, profile.dtype) == ("p", "tiny", "float32")
+    assert profile.machine == this_machine.machine()
+    assert (profile.cost.widths, profile.cost.contexts, profile.cost.used_for) == ((1, 2, 4), (16, 64), (1, 64))
+    assert (profile.cost.sync_runs, profile.cost.pipelined_runs, profile.host_work_s) == (3, 3, 0.002)
+    assert profile.provenance is not None
+    assert profile.provenance.samples == "p.samples.json"
+    assert profile.provenance.activations == "float32"
+    assert profile.provenance.weights_sha256 == sha256(tiny / "model.safetensors")
+    assert profile.cost.first_use_s is not None
+    assert len(read(tmp_path / "p.samples.json").of("sync")) == 6
+    assert "the pipelined step with host work" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("a forward of width 4 costs ")
+
+
+@pytest.mark.mlx
+def test_one_document_is_printed(tiny: Path, tmp_path: Path) -> None:
+    result = measured("--model", tiny, *SHORT, "-o", tmp_path / "p.yaml", "--json")
+
+    found = json.loads(result.stdout)
+    assert found["cost"]["widths"] == [1, 2, 4]
+    assert {"predicted_s", "measured_s"} == found["checks"]["a stretch of 4 steps, drained"].keys()
+    assert isinstance(found["warnings"], list)
+
+
+@pytest.mark.mlx
+def test_a_context_that_the_model_does_not_have_is_refused(tiny: Path, tmp_path: Path) -> None:
+    result = run("--model", tiny, "-o", tmp_path / "p.yaml")
+
+    assert result.exit_code == 1
+    assert result.stderr == "the model was made for contexts of up to 512 positions (this run needs 2314)\n"
+
+
+@pytest.mark.mlx
+@pytest.mark.parametrize(
+    ("config", "kind"),
+    [(random_checkpoints.SLIDING, "RotatingKVCache"), (random_checkpoints.RECURRENT, "ArraysCache")],
+    ids=["sliding", "recurrent"],
+)
+def test_a_model_that_cannot_roll_back_is_refused(config: dict[str, object], kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("mlx.core", reason="mlx is not installed", exc_type=ImportError)
+    model = random_checkpoints.make(tmp_path / "tiny", config)
+
+    result = run("--model", model, *SHORT, "-o", tmp_path / "p.yaml")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"the model cannot roll back rejected proposals: a layer's {kind} ")
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "p.yaml").exists()
+
+
+MLXCEL = """\
+Loading model...
+pipelined step: 5.174 ms
+sync width  1: 6.343 ms = 1.23 pipelined steps
+sync width  2: 7.112 ms = 1.37 pipelined steps
+sync width 10: 20.814 ms = 4.02 pipelined steps
+"""
+ABOUT = ("--model", "Qwen3-1.7B", "--dtype", "4bit", "--chip", "A chip")
+
+
+def imported(tmp_path: Path, source: str, text: str, *arguments: str) -> click.testing.Result:
+    (tmp_path / "printed").write_text(text, encoding="utf-8")
+    fixed = ("--import", tmp_path / "printed", "--from", source, "-o", tmp_path / "p.yaml")
+    return run(*fixed, *ABOUT, *arguments)
+
+
+def test_mlxcels_printout_becomes_a_profile(tmp_path: Path) -> None:
+    result = imported(tmp_path, "mlxcel", MLXCEL, "--measured", "2026-10-02")
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    profile = calibration.load(str(tmp_path / "p.yaml"))
+    assert (profile.model, profile.dtype, profile.machine.chip) == ("Qwen3-1.7B", "4bit", "A chip")
+    assert profile.measured == "2026-10-02"
+    assert profile.cost.widths == (1, 2, 10)
+    assert profile.cost.pipelined_s == (0.005174,)
+    assert profile.cost.sync_s == ((0.006343,), (0.007112,), (0.020814,))
+    assert (profile.cost.contexts, profile.cost.used_for) == ((300,), (1, 2048))
+
+
+BENCH = """\
+|    PP |     TG |    B |   N_KV |   T_PP s | S_PP t/s |   T_TG s | S_TG t/s |      T s |    S t/s |
+|-------|--------|------|--------|----------|----------|----------|----------|----------|----------|
+|   128 |    128 |    1 |    256 |    0.128 |  1000.00 |    3.200 |    40.00 |    3.328 |    76.92 |
+|   128 |    128 |    2 |    512 |    0.198 |  1295.19 |    5.120 |    50.00 |    5.318 |    96.28 |
+|   512 |    128 |    1 |    640 |    0.512 |  1000.00 |    3.840 |    33.33 |    4.352 |   147.06 |
+|   512 |    128 |    2 |   1280 |    1.024 |  1000.00 |    5.760 |    44.44 |    6.784 |   188.68 |
+"""
+
+
+def test_llama_batched_benchs_table_becomes_a_profile(tmp_path: Path) -> None:
+    result = imported(tmp_path, "llama-batched-bench", BENCH)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    table = calibration.load(str(tmp_path / "p.yaml")).cost
+    # Half of what was generated lies behind the prompt on average: 128 + 64 and 512 + 64.
+    assert (table.contexts, table.used_for, table.widths) == ((192, 576), (1, 576), (1, 2))
+    assert table.pipelined_s == (0.025, 0.03)
+    assert table.sync_s == ((0.025, 0.03), (0.04, 0.045))
+    assert calibration.load(str(tmp_path / "p.yaml")).prefill.seconds_for(100) == pytest.approx(0.1)
+
+
+def test_llama_batched_benchs_lines_of_json_become_the_same(tmp_path: Path) -> None:
+    rows = [(128, 1, 0.128, 3.2), (128, 2, 0.198, 5.12), (512, 1, 0.512, 3.84), (512, 2, 1.024, 5.76)]
+    lines = [json.dumps({"pp": pp, "tg": 128, "pl": pl, "t_pp": t_pp, "t_tg": t_tg}) for pp, pl, t_pp, t_tg in rows]
+    imported(tmp_path, "llama-batched-bench", BENCH)
+    table = calibration.load(str(tmp_path / "p.yaml")).cost
+
+    imported(tmp_path, "llama-batched-bench", "\n".join(lines), "--force")
+
+    assert calibration.load(str(tmp_path / "p.yaml")).cost == table
+
+
+def test_json_with_the_keys_of_a_profile_becomes_one(tmp_path: Path) -> None:
+    shipped = calibration.load("gb10-qwen3-8b-4bit")
+
+    result = imported(tmp_path, "json", json.dumps(shipped.document()))
+
+    assert result.exit_code == 0
+    assert calibration.load(str(tmp_path / "p.yaml")) == shipped
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "words"),
+    [
+        (
+            "mlxcel",
+            "nothing",
+            "is no printout of mlxcel's verify_width_cost (one line 'pipelined step: X ms' and lines "
+            "'sync width W: X ms' are wanted; got 0 and 0)",
+        ),
+        (
+            "mlxcel",
+            MLXCEL.replace("6.343", "4.0"),
+            "cost.sync_s: width 1 at context 300 is below the pipelined step and no spread explains it "
+            "(0.004 s against 0.005174 s)",
+        ),
+        (
+            "llama-batched-bench",
+            "| a |",
+            "has no rows of llama-batched-bench that decoded anything (a Markdown table or JSON lines)",
+        ),
+        (
+            "llama-batched-bench",
+            "\n".join(BENCH.splitlines()[:-1]),
+            "has no row of B 2 for PP 512, and has one for another PP",
+        ),
+        ("json", "{", "not JSON (Expecting property name enclosed in double quotes: line 1 column 2 (char 1))"),
+        ("json", "[]", "must be a JSON object with the keys of a profile"),
+        (
+            "json",
+            '{"format": null}',
+            "holds a value that no profile has (expected string or bytes-like object, got 'NoneType')",
+        ),
+    ],
+)
+def test_what_is_no_such_file_is_refused(tmp_path: Path, source: str, text: str, words: str) -> None:
+    result = imported(tmp_path, source, text)
+
+    assert (result.exit_code, result.stderr) == (1, f"{tmp_path}/printed: {words}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--import", "x"), 2, "--import FILE and --from mlxcel|llama-batched-bench|json need each other"),
+        (("--widths", "one"), 2, "'one' is no list of numbers; write 1..10 or 16,256,1024"),
+        (("--host-work", "20"), 2, "'20' is no time; write 20ms or 0.02s"),
+        (("--widths", "2,3"), 1, "--widths: must start at 1 and end at 65 at most (got (2, 3))"),
+        (("--model", "nowhere"), 1, "no model named 'nowhere', nor such a directory (named: smollm2)"),
+        (("-o", "nowhere/p.yaml"), 1, "nowhere/p.yaml: cannot be written (no directory 'nowhere')"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    result = run("--model", "m", "-o", tmp_path / "p.yaml", *arguments)
+
+    assert result.exit_code == code
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_profile_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text("")
+
+    result = run("--model", "m", "-o", tmp_path / "p.yaml")
+
+    assert (result.exit_code, result.stderr) == (1, f"{tmp_path}/p.yaml: is there already; --force overwrites it\n")
