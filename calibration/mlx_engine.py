@@ -5,7 +5,6 @@ Everything else that handles weights treats an array as opaque and hands it back
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
@@ -19,8 +18,10 @@ from mlx_lm.utils import dequantize_model, load_model, load_tokenizer
 from numpy.typing import NDArray
 
 from calibration import rollback
+from calibration.chat_text import ChatText
 from calibration.checkpoints import Checkpoint
 from calibration.engine import EngineError, Reading, Sampler
+from calibration.host_clock import HostClock
 
 # Neither is annotated where it comes from.
 _load_tokenizer: Callable[..., Any] = load_tokenizer
@@ -82,7 +83,7 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-class MlxModel:
+class MlxModel(HostClock):
     """A loaded mlx-lm model and the request it is decoding: everything of an engine that needs no checkpoint."""
 
     def __init__(self, model: Any) -> None:
@@ -96,8 +97,8 @@ class MlxModel:
 
     @property
     def vocabulary(self) -> int:
-        """How many ids the model knows, from 0."""
-        return int(self._model.args.vocab_size)
+        """How many ids the model knows, from 0; the largest number of them where it does not say."""
+        return int(getattr(self._model.args, "vocab_size", 2**31 - 1))
 
     @property
     def longest(self) -> int | None:
@@ -148,13 +149,13 @@ class MlxModel:
 
     def submit(self, token: int | None = None) -> float:
         """Start a width-1 forward without reading it; return the seconds that building it took."""
-        began_s = time.perf_counter()
+        began_s = self.clock_s()
         logits = self._model(self._newest[None, None] if token is None else mx.array([[token]]), cache=self._cache)
         self._context += 1
         self._newest = _choose(logits[0, -1], self._sampler, self._context)
         # Nobody pays for a margin that was not asked for.
         margin = _margin(logits[0, -1]) if self._margins else None
-        built_s = time.perf_counter() - began_s
+        built_s = self.clock_s() - began_s
         _async_eval(*(part for part in (self._newest, margin) if part is not None))
         self._unread.append((self._newest, margin, logits[0]))
         return built_s
@@ -193,22 +194,12 @@ class MlxModel:
             raise EngineError(f"the model's state gave back {trimmed} positions where {positions} were rejected")
         self._context -= positions
 
-    def work(self, seconds: float) -> None:
-        """Keep the host busy so long."""
-        until_s = time.perf_counter() + seconds
-        while time.perf_counter() < until_s:
-            pass
-
-    def clock_s(self) -> float:
-        """Return the seconds of the most precise clock that the system has."""
-        return time.perf_counter()
-
     def _rows(self, tokens: Sequence[int]) -> Any:
         self._context += len(tokens)
         return self._model(mx.array([list(tokens)]), cache=self._cache)[0]
 
 
-class MlxEngine(MlxModel):
+class MlxEngine(ChatText, MlxModel):
     """One model of a local mlx-lm checkpoint; see `calibration.engine.Engine`."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
@@ -232,33 +223,17 @@ class MlxEngine(MlxModel):
             mx.eval(model.parameters())
         super().__init__(model)
 
-    @property
-    def eos(self) -> frozenset[int]:
-        """Every id with which the model ends a reply."""
-        return frozenset(self._tokenizer.eos_token_ids)
-
     def provenance(self) -> dict[str, object]:
         """Return the checkpoint's provenance, the versions, the device and how a prompt becomes ids."""
         return {
             **self._checkpoint.provenance(),
             "mlx": version("mlx"),
             "mlx_lm": version("mlx-lm"),
-            "activations": str(self._rows([0]).dtype).rpartition(".")[2],
+            "activations": str(self._model(mx.array([[0]])).dtype).rpartition(".")[2],
             "device": f"{mx.device_info()['device_name']}, {mx.default_device().type.name}",
             "eos": sorted(self.eos),
             "chat_template": bool(self._tokenizer.has_chat_template),
         }
-
-    def encode(self, prompt: str) -> list[int]:
-        """Return the ids of a user's message in the model's own chat form, or bare when it has none."""
-        if not self._tokenizer.has_chat_template:
-            return list(self._tokenizer.encode(prompt))
-        messages = [{"role": "user", "content": prompt}]
-        return list(self._tokenizer.apply_chat_template(messages, add_generation_prompt=True))
-
-    def decode(self, tokens: Sequence[int]) -> str:
-        """Return the text of `tokens`, special ones spelled out."""
-        return str(self._tokenizer.decode(list(tokens)))
 
 
 def _choose(logits: mx.array, sampler: Sampler, position: int) -> mx.array:
