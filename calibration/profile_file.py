@@ -69,6 +69,12 @@ def parse_profile(text: str, where: str) -> Profile:
         raise ProfileError(f"{where}: {error}") from None
 
 
+def folder(where: str) -> Path:
+    """Return the folder that a profile is loaded from, where the file of its samples may be."""
+    path = Path(where)
+    return path.parent if path.is_file() else SHIPPED
+
+
 def _text(path: Path, where: str) -> str:
     try:
         size = path.stat().st_size

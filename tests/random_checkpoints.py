@@ -20,6 +20,12 @@ LLAMA = {
     "rms_norm_eps": 1e-5,
     "max_position_embeddings": 512,
 }
+SMALL_LLAMA = LLAMA | {
+    "hidden_size": 256,
+    "num_hidden_layers": 4,
+    "intermediate_size": 1024,
+    "max_position_embeddings": 4096,
+}
 SLIDING = {
     "model_type": "gemma3_text",
     "hidden_size": 64,

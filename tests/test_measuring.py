@@ -138,6 +138,17 @@ def test_samples_survive_their_file(tmp_path: Path) -> None:
     assert read(tmp_path / "s.json") == samples
 
 
+def test_samples_drawn_again_come_to_profiles_about_the_first() -> None:
+    samples = measured(FLAT).samples
+    sync = Cell("sync", 5, 10)
+    samples.cells[sync] = [0.029, 0.030, 0.032]
+
+    drawn = assembling.drawn_again(assembling.profile(samples, ABOUT), samples, 20)
+
+    assert {one.cost.sync_s[2][0] for one in drawn} == {0.029, 0.030, 0.032}
+    assert {one.cost.sync_s[2][1] for one in drawn} == {0.03}
+
+
 def test_a_file_that_holds_no_samples_is_refused(tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text('{"format": "breakeven-samples/1", "cells": [{}]}')
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from statistics import median
 
+import numpy as np
+
 from calibration.cost_table import CostTable
+from calibration.errors import ProfileError
 from calibration.identification import Bound
 from calibration.measuring.plan import Cell
 from calibration.measuring.samples import Samples
@@ -138,3 +142,24 @@ def _grid(
     figure: Callable[[Cell], float], widths: Sequence[int], contexts: Sequence[int]
 ) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(figure(Cell("sync", width, context)) for context in contexts) for width in widths)
+
+
+def drawn_again(known: Profile, samples: Samples, count: int, seed: int = 0) -> list[Profile]:
+    """Return a profile as it might have come out of other rounds, so often: its samples are drawn again.
+
+    Args:
+        known: the profile that the samples came to.
+        samples: its raw samples.
+        count: how many draws; one that contradicts itself gives no profile.
+        seed: of the draws.
+    """
+    random = np.random.default_rng(seed)
+    about = Circumstances(
+        known.name, known.machine, {"model": known.model, "dtype": known.dtype}, known.measured, known.source
+    )
+    about = replace(about, host_work_s=known.host_work_s)
+    found = []
+    for _ in range(count):
+        with suppress(ProfileError):
+            found.append(profile(samples.drawn_again(random), about))
+    return found

@@ -50,10 +50,9 @@ class Samples:
         return float(np.median(seconds[-third:]) / np.median(seconds[:third]) - 1)
 
     def drawn_again(self, random: np.random.Generator) -> Samples:
-        """Return as many samples of every cell, drawn from it with replacement."""
-        return Samples(
-            {cell: random.choice(seconds, len(seconds)).tolist() for cell, seconds in sorted(self.cells.items())}
-        )
+        """Return as many samples of every cell, drawn with replacement; of cells of a round, the same rounds."""
+        rows = {count: random.integers(0, count, count) for count in sorted({*map(len, self.cells.values())})}
+        return Samples({cell: [seconds[row] for row in rows[len(seconds)]] for cell, seconds in self.cells.items()})
 
     def document(self) -> dict[str, Any]:
         """Return them as plain values."""

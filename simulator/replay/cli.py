@@ -13,6 +13,9 @@ import calibration
 import traces
 from calibration import ProfileError, checkpoints, this_machine
 from calibration.engine import Engine, EngineError
+from calibration.measuring.assembling import drawn_again
+from calibration.measuring.samples import read
+from calibration.profile_file import folder
 from calibration.progress import counted
 from calibration.resources import enough_memory
 from policies import PolicyError
@@ -27,6 +30,9 @@ from simulator.replay.store import Store
 from simulator.results import side_by_side
 from simulator.two_clocks import TwoClocks
 from traces import Trace, TraceError
+
+DRAWS = 100
+"""Profiles that the interval of a prediction is made of."""
 
 HELP = """Run policies for real and hold the prediction against them.
 
@@ -139,7 +145,9 @@ def replay(
         session = Session(setup, Store(save))
         predict(setup)
         interrupted = not measured(session, Checks(trace, setup, profile, allow_mismatch))
-        found = answers(session, TwoClocks(costs), dict(trace.header))
+        drawn = resampled(profile, folder(profile_name or profile.name))
+        clocks = [TwoClocks(one.costs(interpolate_widths=interpolate_widths)) for one in drawn]
+        found = answers(session, TwoClocks(costs), dict(trace.header), clocks)
         if as_json:
             documents = [document(session, answer, profile, costs.notes) for answer in found]
             console.print_json(documents[0] if len(documents) == 1 else {"runs": documents})
@@ -189,6 +197,18 @@ def predict(setup: Setup) -> None:
     clocks = TwoClocks(setup.costs)
     for _ in side_by_side(setup.requests, setup.policies, clocks):
         pass
+
+
+def resampled(profile: calibration.Profile, directory: Path) -> list[calibration.Profile]:
+    """Return the profile with its samples drawn again, if the file that keeps them is there.
+
+    Raises:
+        ProfileError: the file is none of samples.
+    """
+    name = profile.provenance.samples if profile.provenance else None
+    if name is None or not (directory / name).is_file():
+        return []
+    return drawn_again(profile, read(directory / name), DRAWS)
 
 
 def picked(trace: Trace, ids: Sequence[str]) -> list[traces.Request]:

@@ -11,7 +11,7 @@ import numpy as np
 from policies import Policy
 from simulator.recorded import Recording
 from simulator.replay.parity import Parity, first_difference
-from simulator.replay.robust import COVERED, Estimate, Times, bootstrap, by_kind
+from simulator.replay.robust import Estimate, Times, by_kind, estimate, quotient, totals
 from simulator.replay.session import AGAIN, PLAIN, Session
 from simulator.run import Run, ratio
 from simulator.schedule import Schedule
@@ -165,17 +165,12 @@ def measured(session: Session, requests: Sequence[Request], policy: Policy) -> M
         for short, arm in names.items()
     }
 
-    def speedup(totals: Mapping[str, float]) -> float:
-        return ratio(totals["plain"], totals["policy"]) or 1.0
-
-    def null(totals: Mapping[str, float]) -> float:
-        return ratio(totals["plain"], totals["again"]) or 1.0
-
+    sums = totals(arms)
     return Measured(
-        decode_s=bootstrap(arms, lambda totals: totals["policy"]),
-        plain_decode_s=bootstrap(arms, lambda totals: totals["plain"]),
-        decode_speedup=bootstrap(arms, speedup),
-        null_speedup=bootstrap(arms, null),
+        decode_s=estimate(sums["policy"]),
+        plain_decode_s=estimate(sums["plain"]),
+        decode_speedup=estimate(quotient(sums["plain"], sums["policy"])),
+        null_speedup=estimate(quotient(sums["plain"], sums["again"])),
         repeats=repeats,
     )
 
@@ -203,8 +198,7 @@ def _predicted(
     for one in clocks:
         plain_s, policy_s = (one.decode_s(schedules[arm].events, prompt_tokens) for arm in (PLAIN, policy))
         found.append(ratio(plain_s, policy_s) or 1.0)
-    low, high = np.percentile(found[1:] or found, COVERED)
-    return Estimate(found[0], float(low), float(high))
+    return estimate(np.array(found))
 
 
 def _kinds(session: Session, request: Request, arm: str, clocks: TwoClocks) -> tuple[Kind, ...]:

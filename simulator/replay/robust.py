@@ -6,7 +6,7 @@ the step costs, whatever disturbed single repeats; a run costs the sum of its st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,22 +72,31 @@ def order(name: str) -> tuple[int, int]:
     return ("pipelined", "synchronous", "verify", "drains").index(word), int(width or 0)
 
 
-def bootstrap(arms: Mapping[str, Times], figure: Callable[[Mapping[str, float]], float], seed: int = 0) -> Estimate:
-    """Estimate a figure of several runs' totals, repeats drawn again for all of them together.
+def totals(arms: Mapping[str, Times], seed: int = 0) -> dict[str, NDArray[np.float64]]:
+    """Return every run's total, as measured and then with the repeats drawn again, the same ones for all runs.
 
     Args:
         arms: times by run, equally many repeats each.
-        figure: what to make of the totals by run.
         seed: of the draws.
     """
     repeats = min(len(times) for times in arms.values())
     random = np.random.default_rng(seed)
-    drawn = []
-    for _ in range(RESAMPLES if repeats > 1 else 0):
-        rows = random.integers(0, repeats, repeats)
-        drawn.append(figure({name: total_s(times[rows]) for name, times in arms.items()}))
-    middle = figure({name: total_s(times) for name, times in arms.items()})
-    if not drawn:
-        return Estimate(middle, middle, middle)
-    low, high = np.percentile(drawn, COVERED)
-    return Estimate(middle, float(low), float(high))
+    drawn = random.integers(0, repeats, (RESAMPLES if repeats > 1 else 0, repeats))
+    found = {}
+    for name, times in arms.items():
+        parts = [np.array([total_s(times)])]
+        # A few draws at a time, since each is a copy of all the times.
+        parts += [np.median(times[rows], axis=1).sum(axis=1) for rows in np.array_split(drawn, len(drawn) // 20 or 1)]
+        found[name] = np.concatenate(parts)
+    return found
+
+
+def estimate(figures: NDArray[np.float64]) -> Estimate:
+    """Return the first of some figures as measured, and the interval that the others come to."""
+    low, high = np.percentile(figures[1:] if len(figures) > 1 else figures, COVERED)
+    return Estimate(float(figures[0]), float(low), float(high))
+
+
+def quotient(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return quotients; nothing over nothing is 1."""
+    return np.divide(numerator, denominator, out=np.ones_like(numerator), where=denominator > 0)

@@ -1,0 +1,161 @@
+"""Hold predictions against this machine: `--measure` measures what is missing, without it the tables are printed.
+
+Two matrices of {graded, gated, fixed} on the first 96 tokens of the prompts below, every round forced: SmolLM2 in four
+regimes of one machine, and a tiny random llama, whose steps of a few milliseconds can be repeated until noise averages
+out. Calibration uses no prompt at all: it feeds one token over a KV state that is filled synthetically.
+
+Everything goes into docs/validation/measured/ and is resumed from there; Ctrl-C loses nothing but the run it hits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from simulator.report import table
+
+HERE = Path(__file__).with_suffix("")
+POLICIES = ("graded", "gated", "fixed")
+PROMPTS = ("chat", "story", "email", "copy", "edit_json", "edit_code")
+TOKENS = 96
+OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0"
+
+
+@dataclass(frozen=True)
+class Regime:
+    """One profile of this machine, and what is replayed on it."""
+
+    name: str
+    model: str
+    dtype: str | None
+    rounds: int
+    """Of the replay."""
+    calibration: tuple[str, ...]
+    """Further options of calibrate."""
+    preload: str | None = None
+    """A library to load first."""
+
+    @property
+    def profile(self) -> Path:
+        """The file of the profile."""
+        return HERE / f"{self.name}.yaml"
+
+    @property
+    def document(self) -> Path:
+        """What replay says of it."""
+        return HERE / f"{self.name}.json.gz"
+
+
+GRID = ("--contexts", "16,256,640")
+REGIMES = (
+    Regime("tiny", str(HERE / "tiny-llama"), None, 50, ("--rounds", "50", *GRID)),
+    Regime("float32-openblas", "smollm2", "float32", 6, GRID, OPENBLAS),
+    Regime("bfloat16", "smollm2", "bfloat16", 6, GRID),
+    Regime("bfloat16-host-work-20ms", "smollm2", "bfloat16", 6, (*GRID, "--host-work", "20ms")),
+    Regime("q4", "smollm2", "q4", 6, GRID),
+)
+
+
+def main() -> None:
+    """Measure what was asked for, then print what there is."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--measure", nargs="*", metavar="REGIME", help="all of them unless named")
+    wanted = parser.parse_args().measure
+    if wanted is not None:
+        HERE.mkdir(exist_ok=True)
+        for regime in REGIMES:
+            if not wanted or regime.name in wanted:
+                measure(regime)
+    measured = [regime for regime in REGIMES if regime.document.is_file()]
+    print("\n\n".join(map(report, measured)) or "nothing is measured yet; --measure does it")
+
+
+def measure(regime: Regime) -> None:
+    """Record, calibrate and replay what is missing of one regime."""
+    if regime.name == "tiny" and not Path(regime.model).is_dir():
+        from tests import random_checkpoints
+
+        random_checkpoints.make(Path(regime.model), random_checkpoints.SMALL_LLAMA, scale=0.05)
+    model = ["--model", regime.model, *(["--dtype", regime.dtype] if regime.dtype else [])]
+    trace = HERE / f"{Path(regime.model).name}.jsonl.gz"
+    if not trace.is_file():
+        said = ["--model", regime.model, *(["--dtype", "bfloat16"] if regime.dtype else [])]
+        run("record", *said, "--suite", "basic", "--max-tokens", str(TOKENS), "-o", str(trace))
+    if not regime.profile.is_file():
+        run("calibrate", *model, *regime.calibration, "-o", str(regime.profile), preload=regime.preload)
+    kept = HERE / regime.name
+    options = [option for policy in POLICIES for option in ("--policy", policy)]
+    options += [option for prompt in PROMPTS for option in ("--request", prompt)]
+    options += ["--rounds", str(regime.rounds), "--tokens", str(TOKENS), "--save", str(kept), "--json"]
+    profile = ["--profile", str(regime.profile)]
+    said = run("replay", *model, "--trace", str(trace), *profile, *options, preload=regime.preload)
+    regime.document.write_bytes(gzip.compress(said.encode(), mtime=0))
+
+
+def run(command: str, *arguments: str, preload: str | None = None) -> str:
+    """Run one of the commands, its progress shown, and return what it prints."""
+    print("$", command, *arguments, file=sys.stderr)
+    environment = {**os.environ, **({"LD_PRELOAD": preload} if preload else {})}
+    program = str(Path(sys.executable).with_name(command))
+    return subprocess.run([program, *arguments], env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def report(regime: Regime) -> str:
+    """Return the table of a regime, the worst cell first, and what it comes to."""
+    document = json.loads(gzip.decompress(regime.document.read_bytes()))
+    cells = [(found["policy"]["name"], one) for found in document["runs"] for one in found["requests"]]
+    cells.sort(key=lambda cell: -abs(cell[1]["error"]))
+    rows = [("request", "policy", "predicted", "measured", "from", "to", "error", "null", "counts", "counters", "sign")]
+    rows += [row(policy, one, regime) for policy, one in cells]
+    counted = [one for _, one in cells if counts(one, regime)]
+    errors = [abs(one["error"]) for one in counted]
+    nulls = [abs(one["null_speedup"] - 1) for _, one in cells]
+    lines = [
+        f"{regime.name}: {len(counted)} of {len(cells)} cells count",
+        table(rows),
+        f"error of those that count: median {np.median(errors):.1%}, 95th percentile {np.percentile(errors, 95):.1%}"
+        if errors
+        else "no cell counts",
+        f"null arm of all: median {np.median(nulls):.1%}, 95th percentile {np.percentile(nulls, 95):.1%}",
+    ]
+    return "\n".join(lines)
+
+
+def counts(one: dict[str, Any], regime: Regime) -> bool:
+    """Return whether a cell's null arm is quiet enough to judge a prediction by."""
+    return regime.name == "tiny" or abs(one["null_speedup"] - 1) <= 0.015
+
+
+def row(policy: str, one: dict[str, Any], regime: Regime) -> tuple[str, ...]:
+    """Return the row of one cell."""
+    speedup = one["measured"]["decode_speedup"]
+    predicted = one["predicted_decode_speedup"]["median"]
+    spread = (speedup["high"] - speedup["low"]) / 2
+    clear = abs(speedup["median"] - 1) > 2 * spread
+    right = (predicted > 1) == (speedup["median"] > 1)
+    return (
+        one["id"],
+        policy,
+        f"{predicted:.3f}",
+        f"{speedup['median']:.3f}",
+        f"{speedup['low']:.3f}",
+        f"{speedup['high']:.3f}",
+        f"{one['error']:+.1%}",
+        f"{one['null_speedup']:.3f}",
+        "yes" if counts(one, regime) else "no",
+        "equal" if one["counters_equal"] else "DIFFER",
+        "-" if not clear else "right" if right else "WRONG",
+    )
+
+
+if __name__ == "__main__":
+    main()
