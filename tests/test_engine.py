@@ -11,6 +11,7 @@ import pytest
 
 from calibration import Costs, checkpoints, rollback
 from calibration.engine import Engine, EngineError, Sampler
+from calibration.resources import enough_memory
 from calibration.scripted_engine import ScriptedEngine
 from tests import random_checkpoints
 
@@ -205,3 +206,25 @@ def test_the_scripts_clock_is_the_time_model() -> None:
     engine.work(0.001)
     engine.read()
     assert engine.clock_s() == pytest.approx(0.027 + 0.011 + 0.002)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError(), "out of memory; use a smaller model, fewer contexts or a shorter trace"),
+        (
+            RuntimeError("Unable to allocate 9 bytes.\nmore"),
+            "out of memory (Unable to allocate 9 bytes.); use a smaller model, fewer contexts or a shorter trace",
+        ),
+    ],
+)
+def test_running_out_of_memory_is_said_in_one_line(error: Exception, words: str) -> None:
+    with pytest.raises(EngineError) as refused, enough_memory():
+        raise error
+
+    assert str(refused.value) == words
+
+
+def test_another_failure_is_a_bug_and_stays_one() -> None:
+    with pytest.raises(RuntimeError, match=r"^shapes differ$"), enough_memory():
+        raise RuntimeError("shapes differ")

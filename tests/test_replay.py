@@ -87,6 +87,23 @@ def test_a_free_reply_is_plain_decodings(tiny: Path) -> None:
     assert all(one["counters_equal"] for one in records)
 
 
+def test_drawn_tokens_are_drawn_again_whatever_the_widths(tiny: Path, tmp_path: Path) -> None:
+    engine = checkpoints.open_engine(str(tiny / "tiny"), None)
+    warm = Sampler(temperature=0.3, seed=5)
+    said = record(engine, Prompt("warm", "first prompt first prompt", max_tokens=60), warm)
+    assert said
+    traces.write(tmp_path / "warm.jsonl", engine.provenance() | {"sampler": warm.provenance()}, [said])
+
+    found = ("--trace", tmp_path / "warm.jsonl", "--policy", "fixed:ngram_min=1", "--mode", "free", "--json")
+    result = run(tiny, *found, "--rounds", 1)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    one = json.loads(result.stdout)["requests"][0]
+    assert one["parity"] == {"verdict": "same"}
+    assert one["recording_differs_at"] is None
+    assert one["drafted_rounds"] > 0
+
+
 def test_the_report_ends_with_the_answer_and_can_be_rebuilt_from_what_was_saved(tiny: Path, tmp_path: Path) -> None:
     first = run(tiny, "--policy", "gated", "--rounds", 2, "--save", tmp_path / "kept", "--tokens", 9)
     again = run(tiny, "--policy", "gated", "--rounds", 2, "--save", tmp_path / "kept", "--tokens", 9)

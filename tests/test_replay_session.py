@@ -98,6 +98,8 @@ def test_a_session_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         measure(begun, scripted, interrupt)
     left = begun.left
+    assert [answer.outcomes[0].run.request.id for answer in answered(begun)] == ["copy", "copy"]
+    assert begun.repeats == 1
 
     resumed = Session(setup(), Store(tmp_path))
     assert (left, resumed.left) == (11, 11)  # 2 requests, 2 repeats and 4 arms are 16 runs
@@ -141,6 +143,14 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReplayError) as refused:
         Session(setup(), Store(tmp_path / "taken"))
     assert str(refused.value) == f"{tmp_path}/taken/rounds.jsonl: cannot be written (File exists)"
+
+
+def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "rounds.jsonl").symlink_to("/dev/full")
+
+    with pytest.raises(ReplayError) as refused:
+        Store(tmp_path)._append({})
+    assert str(refused.value) == f"{tmp_path}/rounds.jsonl: cannot be written (No space left on device)"
 
 
 def test_a_reply_that_differs_is_a_defect() -> None:

@@ -172,7 +172,7 @@ def measured(session: Session, checks: Checks) -> bool:
     """Measure what is missing and return whether nobody interrupted.
 
     Raises:
-        ReplayError: interrupted before one repeat of every request was complete.
+        ReplayError: interrupted before one repeat of any request was complete.
     """
     try:
         with counted(session.left, "measuring") as done:

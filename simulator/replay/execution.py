@@ -88,7 +88,8 @@ class _Loop:
             proposed = proposal(count) if code == "V" else []
             chosen = engine.forward([self.seen[-1], *proposed])
             event = self._walk(step, chosen, proposed)
-            engine.trim(len(proposed) - event.accepted)
+            if event.accepted < len(proposed):
+                engine.trim(len(proposed) - event.accepted)
             return event
         if code == "P":
             engine.submit()

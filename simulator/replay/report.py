@@ -56,7 +56,7 @@ def answers(
 ) -> list[Answer]:
     """Return what a session says about every policy."""
     found = []
-    recordings = [Recording(request) for request in session.setup.requests]
+    recordings = [Recording(request) for request in session.requests]
     for policy in session.setup.policies:
         result = Result(policy, session.setup.trace, header)
         outcomes = tuple(outcome(session, recording, policy, clocks, resampled) for recording in recordings)
@@ -71,7 +71,7 @@ def document(session: Session, answer: Answer, profile: Profile, notes: Sequence
     """Return the JSON document of one policy."""
     found = answer.result.document(profile.name, notes)
     predicted, _ = together(answer.outcomes)
-    sums = measured(session, session.setup.requests, answer.policy)
+    sums = measured(session, session.requests, answer.policy)
     found["total"] |= {
         "measured": sums.document(),
         "predicted_decode_speedup": predicted,
@@ -85,7 +85,7 @@ def document(session: Session, answer: Answer, profile: Profile, notes: Sequence
 def text(session: Session, found: Sequence[Answer]) -> str:
     """Return the readable report."""
     setup = session.setup
-    count = len(setup.requests)
+    count = len(session.requests)
     engine = session.engine
     lines = [
         f"trace    {setup.trace}: {count} request{'s' * (count > 1)}, {setup.mode}, "
@@ -152,7 +152,7 @@ def _kinds(answer: Answer) -> str:
 
 def _closing(session: Session, answer: Answer) -> str:
     predicted, _ = together(answer.outcomes)
-    speedup = measured(session, session.setup.requests, answer.policy).decode_speedup
+    speedup = measured(session, session.requests, answer.policy).decode_speedup
     return (
         f"{answer.policy}: {predicted:.3f} times plain decoding predicted, {speedup.median:.3f} measured "
         f"({speedup.low:.3f} to {speedup.high:.3f}); the prediction is off by {_percent(answer.error)}"

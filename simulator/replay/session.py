@@ -103,9 +103,14 @@ class Session:
         return sum(1 for request in self.setup.requests for _ in self._missing(request))
 
     @property
+    def requests(self) -> tuple[Request, ...]:
+        """Those of which at least one repeat is complete."""
+        return tuple(request for request in self.setup.requests if self.complete(request))
+
+    @property
     def repeats(self) -> int:
-        """Repeats that are complete for every request."""
-        return min(self.complete(request) for request in self.setup.requests)
+        """Repeats that are complete for all of `requests`."""
+        return min((self.complete(request) for request in self.requests), default=0)
 
     def complete(self, request: Request) -> int:
         """Return the repeats of a request in which every arm was measured."""
