@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from calibration import rollback
 from calibration.chat_text import ChatText
 from calibration.checkpoints import Checkpoint
-from calibration.engine import EngineError, Reading, Sampler
+from calibration.engine import EngineError, Reading, Sampler, first_line
 from calibration.host_clock import HostClock
 
 # Neither is annotated where it comes from.
@@ -40,7 +40,7 @@ def read_gguf(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         loaded: Any = mx.load(str(path), format="gguf", return_metadata=True)
     except (RuntimeError, ValueError) as error:
-        raise EngineError(f"{path}: not a GGUF file that mlx can read ({_first_line(error)})") from error
+        raise EngineError(f"{path}: not a GGUF file that mlx can read ({first_line(error)})") from error
     arrays, metadata = loaded
     return arrays, {key: value.tolist() if isinstance(value, mx.array) else value for key, value in metadata.items()}
 
@@ -76,11 +76,7 @@ def save_weights(path: Path, weights: Mapping[str, Any]) -> None:
         mx.save_safetensors(str(path), dict(weights), metadata={"format": "mlx"})
         mx.load(str(path))
     except (RuntimeError, OSError) as error:
-        raise EngineError(f"{path}: cannot write the weights ({_first_line(error)})") from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise EngineError(f"{path}: cannot write the weights ({first_line(error)})") from error
 
 
 class MlxModel(HostClock):
@@ -92,7 +88,6 @@ class MlxModel(HostClock):
         self._unread: deque[tuple[Any, Any, Any]] = deque()
         self._newest: Any = None
         self._said: Any = None
-        self._margins = False
         self.start(Sampler())
 
     @property
@@ -120,6 +115,7 @@ class MlxModel(HostClock):
         self._cache = make_prompt_cache(self._model) if cache is None else cache
         self._context = int(self._cache[0].offset) if cache else 0
         self._sampler = sampler
+        self._margins = False
         self._unread.clear()
 
     def prefill(self, prompt: Sequence[int], sampler: Sampler, *, margins: bool = False) -> None:
@@ -216,7 +212,7 @@ class MlxEngine(ChatText, MlxModel):
                 directory, {"trust_remote_code": False}, eos_token_ids=config.get("eos_token_id")
             )
         except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise EngineError(f"{directory}: mlx-lm cannot load it ({_first_line(error)})") from error
+            raise EngineError(f"{directory}: mlx-lm cannot load it ({first_line(error)})") from error
         if checkpoint.cast is not None:
             model = dequantize_model(model)
             model.set_dtype(getattr(mx, checkpoint.cast))
