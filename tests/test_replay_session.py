@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -115,6 +116,19 @@ def test_more_repeats_can_be_added(tmp_path: Path) -> None:
     more = Session(setup(repeats=3), Store(tmp_path))
 
     assert (more.left, more.repeats) == (16, 1)
+
+
+def test_a_packed_session_is_read_and_unpacked_to_go_on(tmp_path: Path) -> None:
+    session(setup(repeats=1), tmp_path)
+    path = tmp_path / "rounds.jsonl"
+    (tmp_path / "rounds.jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+
+    session(setup(repeats=1), tmp_path, never)
+    assert not path.exists()
+    session(setup(repeats=2), tmp_path)
+
+    assert Session(setup(repeats=2), Store(tmp_path)).left == 0
 
 
 def test_a_line_that_was_cut_is_measured_again(tmp_path: Path) -> None:

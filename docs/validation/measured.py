@@ -2,7 +2,8 @@
 
 Two matrices of {graded, gated, fixed} on the first 96 tokens of the prompts below, every round forced: SmolLM2 in four
 regimes of one machine, and a tiny random llama, whose steps of a few milliseconds can be repeated until noise averages
-out. Calibration uses no prompt at all: it feeds one token over a KV state that is filled synthetically.
+out; it is forced along the same replies, their tokens renumbered. Calibration uses no prompt at all: it feeds one
+token over a KV state that is filled synthetically.
 
 Everything goes into docs/validation/measured/ and is resumed from there; Ctrl-C loses nothing but the run it hits.
 """
@@ -21,12 +22,16 @@ from typing import Any
 
 import numpy as np
 
+import traces
 from simulator.report import table
+from traces import Request
 
 HERE = Path(__file__).with_suffix("")
 POLICIES = ("graded", "gated", "fixed")
 PROMPTS = ("chat", "story", "email", "copy", "edit_json", "edit_code")
 TOKENS = 96
+VOCABULARY = 1024
+"""Of the tiny model: more than the distinct tokens of any request."""
 OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0"
 
 
@@ -81,15 +86,20 @@ def main() -> None:
 
 def measure(regime: Regime) -> None:
     """Record, calibrate and replay what is missing of one regime."""
+    model = ["--model", regime.model, *(["--dtype", regime.dtype] if regime.dtype else [])]
+    trace = HERE / f"{Path(regime.model).name}.jsonl.gz"
     if regime.name == "tiny" and not Path(regime.model).is_dir():
         from tests import random_checkpoints
 
-        random_checkpoints.make(Path(regime.model), random_checkpoints.SMALL_LLAMA, scale=0.05)
-    model = ["--model", regime.model, *(["--dtype", regime.dtype] if regime.dtype else [])]
-    trace = HERE / f"{Path(regime.model).name}.jsonl.gz"
+        config = random_checkpoints.SMALL_LLAMA | {"vocab_size": VOCABULARY}
+        random_checkpoints.make(Path(regime.model), config, scale=0.05)
     if not trace.is_file():
-        said = ["--model", regime.model, *(["--dtype", "bfloat16"] if regime.dtype else [])]
-        run("record", *said, "--suite", "basic", "--max-tokens", str(TOKENS), "-o", str(trace))
+        shipped = [traces.load(prompt) for prompt in PROMPTS]
+        requests = [request for one in shipped for request in one.requests]
+        if regime.name == "tiny":
+            traces.write(trace, {"model": Path(regime.model).name}, map(renumbered, requests))
+        else:
+            traces.write(trace, shipped[0].header, requests)
     if not regime.profile.is_file():
         run("calibrate", *model, *regime.calibration, "-o", str(regime.profile), preload=regime.preload)
     kept = HERE / regime.name
@@ -99,6 +109,22 @@ def measure(regime: Regime) -> None:
     profile = ["--profile", str(regime.profile)]
     said = run("replay", *model, "--trace", str(trace), *profile, *options, preload=regime.preload)
     regime.document.write_bytes(gzip.compress(said.encode(), mtime=0))
+    rounds = kept / "rounds.jsonl"
+    if rounds.is_file():
+        rounds.with_name("rounds.jsonl.gz").write_bytes(gzip.compress(rounds.read_bytes(), mtime=0))
+        rounds.unlink()
+
+
+def renumbered(request: Request) -> Request:
+    """Return a request with its tokens numbered as they first appear, which every lookup sees alike.
+
+    So the tiny model, which knows few tokens, does the very rounds of the large one's replies.
+    """
+    text = np.concatenate([request.prompt, request.reply[:TOKENS]])
+    numbers = {token: number for number, token in enumerate(dict.fromkeys(text.tolist()))}
+    ids = [numbers[token] for token in text.tolist()]
+    split = len(request.prompt)
+    return Request.of(id=request.id, prompt=ids[:split], reply=ids[split:], finish="length")
 
 
 def run(command: str, *arguments: str, preload: str | None = None) -> str:

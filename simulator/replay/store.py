@@ -1,6 +1,6 @@
 """Where a replay keeps its raw rounds: one line a run, written as soon as it is done, so that it can be resumed.
 
-The file is `rounds.jsonl` in the directory of `--save` (or, to be read only, `rounds.jsonl.gz`); see
+The file is `rounds.jsonl` in the directory of `--save` (or packed as `rounds.jsonl.gz`, and unpacked to go on); see
 docs/reference/replay-files.md. Without a directory everything stays in memory.
 """
 
@@ -154,6 +154,9 @@ class Store:
             return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
+            packed = self._path.with_name(self._path.name + ".gz")
+            if packed.exists() and not self._path.exists():
+                self._path.write_bytes(gzip.decompress(packed.read_bytes()))
             with self._path.open("a", encoding="utf-8", newline="\n") as file:
                 file.write(json.dumps(entry, ensure_ascii=False) + "\n")
         except OSError as error:
