@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
 from calibration import ProfileError, checkpoints, progress, this_machine
 from calibration.engine import Engine, EngineError
 from calibration.measuring import assembling, foreign, measuring, report
-from calibration.measuring.plan import CONTEXTS, ROUNDS, WIDTHS, Plan
+from calibration.measuring.plan import ROUNDS, Plan
 from calibration.measuring.warnings import warnings
 from calibration.profile import Profile, Provenance
 from calibration.resources import enough_memory
 from calibration.scripted_engine import ScriptedEngine
 from simulator import console
+
+WIDTHS = "1..10"
+CONTEXTS = "16,256,1024,2304"
 
 HELP = """Time a model on this machine and write what its forwards cost as a profile.
 
@@ -33,41 +36,34 @@ profile. Close other programs: what disturbs the machine ends up in the profile,
 """
 
 
-class Numbers(click.ParamType[tuple[int, ...]]):
-    """Ascending integers: 1..10, or 16,256,1024, or both."""
+def numbers(context: click.Context, option: click.Parameter, text: str) -> tuple[int, ...]:
+    """Read integers: 1..10, or 16,256,1024, or both.
 
-    name = "numbers"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """Return the integers."""
-        if isinstance(value, tuple):
-            return value
-        found: list[int] = []
-        try:
-            for part in str(value).split(","):
-                first, dots, last = part.partition("..")
-                found += range(int(first), int(last) + 1) if dots else [int(first)]
-        except ValueError:
-            self.fail(f"{value!r} is no list of numbers; write 1..10 or 16,256,1024", param, ctx)
-        return tuple(found)
+    Raises:
+        click.BadParameter: it is no such list.
+    """
+    found: list[int] = []
+    try:
+        for part in text.split(","):
+            first, dots, last = part.partition("..")
+            found += range(int(first), int(last) + 1) if dots else [int(first)]
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no list of numbers; write 1..10 or 16,256,1024") from None
+    return tuple(found)
 
 
-class Duration(click.ParamType[float]):
-    """A time written as 20ms or 0.02s."""
+def duration(context: click.Context, option: click.Parameter, text: str) -> float:
+    """Read a time written as 20ms or 0.02s, in seconds.
 
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the seconds."""
-        if isinstance(value, float):
-            return value
-        for unit, scale in (("ms", 1e-3), ("us", 1e-6), ("s", 1.0)):
-            if str(value).endswith(unit):
-                try:
-                    return round(float(str(value).removesuffix(unit)) * scale, 9)
-                except ValueError:
-                    break
-        return self.fail(f"{value!r} is no time; write 20ms or 0.02s", param, ctx)
+    Raises:
+        click.BadParameter: it is none, or has no unit.
+    """
+    for unit, scale in (("ms", 1e-3), ("us", 1e-6), ("s", 1.0)):
+        if text.endswith(unit):
+            with suppress(ValueError):
+                return round(float(text.removesuffix(unit)) * scale, 9)
+            break
+    raise click.BadParameter(f"{text!r} is no time; write 20ms or 0.02s")
 
 
 @dataclass(frozen=True)
@@ -97,10 +93,10 @@ class Output:
 @click.command(cls=console.Command, help=HELP, context_settings={"max_content_width": 120})
 @click.option("--model", required=True, metavar="NAME|DIR", help="smollm2, or an mlx-lm checkpoint.")
 @click.option("--dtype", help="As for record; with --import, what the profile says.")
-@click.option("--widths", type=Numbers(), default=WIDTHS, help="Widths of a forward; 1..10 unless given.")
-@click.option("--contexts", type=Numbers(), default=CONTEXTS, help="16,256,1024,2304 unless given.")
+@click.option("--widths", callback=numbers, default=WIDTHS, show_default=True, help="Widths of a forward, from 1.")
+@click.option("--contexts", callback=numbers, default=CONTEXTS, show_default=True, help="Positions in the KV state.")
 @click.option("--rounds", default=ROUNDS, show_default=True, type=click.IntRange(min=1), help="Samples of every cell.")
-@click.option("--host-work", "work_s", type=Duration(), default=0.0, help="Host time per emitted token, as 20ms.")
+@click.option("--host-work", "work_s", callback=duration, default="0s", help="Host time per emitted token, as 20ms.")
 @click.option("--seed", default=0, show_default=True, help="Of the order within a round.")
 @click.option("--name", help="The profile's name; the output file's unless given.")
 @click.option("--import", "imported", metavar="FILE", help="Read what another program measured instead of measuring.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -49,20 +48,21 @@ Exit code 3: a reply or a counter differs without excuse, or the prediction is n
 """
 
 
-class Percent(click.ParamType[float]):
-    """A share written as 5% or 0.05."""
+def share(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
+    """Read a share written as 5% or 0.05.
 
-    name = "percent"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the share."""
-        try:
-            share = float(value[:-1]) / 100 if str(value).endswith("%") else float(value)
-        except ValueError:
-            self.fail(f"{value!r} is no share; write 5% or 0.05", param, ctx)
-        if not 0 < share < 1:
-            self.fail(f"{value!r} must be above 0 % and below 100 %", param, ctx)
-        return share
+    Raises:
+        click.BadParameter: it is none, or not between 0 and 1.
+    """
+    if text is None:
+        return None
+    try:
+        found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no share; write 5% or 0.05") from None
+    if not 0 < found < 1:
+        raise click.BadParameter(f"{text!r} must be above 0 % and below 100 %")
+    return found
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Checks:
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(min=1), help="Repeats of every run.")
 @click.option("--tokens", type=click.IntRange(min=1), metavar="N", help="Only the first N tokens of every reply.")
 @click.option("--request", "ids", multiple=True, metavar="ID", help="Only this request; may repeat.")
-@click.option("--within", type=Percent(), metavar="SHARE", help="Exit with 3 if a prediction is further off, as 5%.")
+@click.option("--within", callback=share, metavar="SHARE", help="Exit with 3 if a prediction is further off, as 5%.")
 @click.option("--save", type=click.Path(path_type=Path), metavar="DIR", help="Keep the raw rounds, or go on with them.")
 @click.option("--seed", default=0, show_default=True, help="Of the order within a round.")
 @click.option("--allow-mismatch", is_flag=True, help="Replay a trace or profile of another model or machine.")
