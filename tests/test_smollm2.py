@@ -34,7 +34,7 @@ def engine() -> Engine:
 
 
 def readings(engine: Engine, tokens: list[int], count: int) -> list[Reading]:
-    engine.prefill(tokens, Sampler())
+    engine.prefill(tokens, Sampler(), margins=True)
     found = []
     for left in range(count - 1, -1, -1):
         if left:
