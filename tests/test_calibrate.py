@@ -31,7 +31,7 @@ SHORT = ("--widths", "1,2,4", "--contexts", "16,64", "--rounds", 3)
 
 def measured(*arguments: object) -> click.testing.Result:
     """Calibrate; once more where a busy machine made the samples contradict each other, which is refused."""
-    for _ in range(4):
+    for _ in range(12):
         result = run(*arguments)
         if "the pipelined step" not in result.stderr:
             break
