@@ -1,0 +1,1 @@
+"""The server: many requests decoded side by side, one tick at a time."""
