@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -14,9 +15,13 @@ from policies import PolicyError
 from simulator import console
 from simulator.against import EngineLogs
 from simulator.chosen import chosen_policies
+from simulator.errors import SimulationError
 from simulator.oracle import Oracle
 from simulator.report import across, heading, report
 from simulator.results import Result, side_by_side
+from simulator.serving.options import chosen_service, serving_options
+from simulator.serving.report import serving_report
+from simulator.serving.results import ServedResult, serve_trace
 from simulator.two_clocks import TwoClocks
 from traces import TraceError
 
@@ -77,7 +82,8 @@ def _policies() -> dict[str, str]:
 @click.option("--cold", is_flag=True, help="Charge every request for the first use of each width in a process.")
 @click.option("--interpolate-widths", is_flag=True, help="Fill in widths between those that the profile has.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-@click.option("--events", is_flag=True, help="Add one code for every step of every request.")
+@click.option("--events", is_flag=True, help="Add one code for every step of every request, or every tick.")
+@serving_options
 @click.version_option(package_name="breakeven")
 def simulate(
     texts: Sequence[str],
@@ -90,9 +96,13 @@ def simulate(
     interpolate_widths: bool,
     as_json: bool,
     events: bool,
+    **serving: Any,
 ) -> None:
     """Parse, simulate, print."""
-    with console.reports(TraceError, PolicyError, ProfileError):
+    with console.reports(TraceError, PolicyError, ProfileError, SimulationError):
+        service = chosen_service(serving, pipelined=not sync)
+        if service and logs:
+            raise click.UsageError("--against compares one request at a time and does not go with --serve")
         chosen = chosen_policies(texts, sets)
         profile = calibration.load(profile_name)
         costs = profile.costs(interpolate_widths=interpolate_widths)
@@ -100,8 +110,12 @@ def simulate(
             raise ProfileError(f"profile {profile.name} does not say what a first use costs (cost.first_use_s)")
         clocks = TwoClocks(costs, cold=cold)
         engine_logs = EngineLogs(logs)
-        answers = []
+        answers: list[Sequence[Result]] = []
+        served: list[Sequence[ServedResult]] = []
         for where in [name for words in wheres for name in traces.expand(words)]:
+            if service:
+                served.append([serve_trace(where, policy, costs, service, events=events) for policy in chosen])
+                continue
             with traces.open_trace(where) as reader:
                 results = [Result(policy, reader.source, reader.header) for policy in chosen]
                 for runs in side_by_side(reader, chosen, clocks, sync=sync):
@@ -112,11 +126,14 @@ def simulate(
         engine_logs.check_all_found()
     if as_json:
         documents = [
-            results[place].document(profile.name, costs.notes) for place in range(len(chosen)) for results in answers
+            results[place].document(profile.name, costs.notes)
+            for place in range(len(chosen))
+            for results in (served if service else answers)
         ]
         console.print_json(documents[0] if len(documents) == 1 else {"runs": documents})
     else:
         blocks = [heading(profile, costs.notes, named=profile_name != DEFAULT_PROFILE)]
         blocks += [report(results, profile) for results in answers]
         blocks += [across(answers)] if len(answers) > 1 else []
+        blocks += [serving_report(results, profile) for results in served]
         console.print_text("\n\n".join(blocks))

@@ -41,10 +41,7 @@ def heading(profile: Profile, notes: Sequence[str], named: bool) -> str:
 def report(results: Sequence[Result], profile: Profile) -> str:
     """Return the report of one trace under one policy or several."""
     result = results[0]
-    count = len(result.records)
-    lines = [f"trace    {result.trace}: {count} request{'s' * (count > 1)} of {result.header['model']}"]
-    if result.header["model"].lower() not in (profile.model.lower(), f"{profile.model}-{profile.dtype}".lower()):
-        lines.append(f"         another model than the profile's {profile.model}: only the times are that machine's")
+    lines = [origin(result.trace, result.header["model"], len(result.records), profile)]
     if len(results) == 1:
         lines.append(f"policy   {result.policy}")
     blocks = ["\n".join(lines), _requests(result) if len(results) == 1 else _policies(results), _spent(results)]
@@ -63,6 +60,14 @@ def report(results: Sequence[Result], profile: Profile) -> str:
         for comparison in one.comparisons
     )
     return "\n\n".join([*blocks, "\n".join(answer(str(one.policy), one.total["speedup"]) for one in results)])
+
+
+def origin(trace: str, model: str, requests: int, profile: Profile) -> str:
+    """Return the lines that say what was said, and by another model than the profile's where that is so."""
+    lines = [f"trace    {trace}: {requests} request{'s' * (requests > 1)} of {model}"]
+    if model.lower() not in (profile.model.lower(), f"{profile.model}-{profile.dtype}".lower()):
+        lines.append(f"         another model than the profile's {profile.model}: only the times are that machine's")
+    return "\n".join(lines)
 
 
 def across(answers: Sequence[Sequence[Result]]) -> str:

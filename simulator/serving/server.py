@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 from simulator.errors import SimulationError
 
@@ -45,6 +45,11 @@ class Server:
                 raise SimulationError(f"{name} must be at least 1 (got {value})")
         if self.grant_interval < 0:
             raise SimulationError(f"grant_interval must be at least 0 (got {self.grant_interval})")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every effective setting by name."""
+        return asdict(self) | {"storage": "paged" if self.paged else "dense"}
 
     @property
     def paged(self) -> bool:
