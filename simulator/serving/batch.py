@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
-from simulator.serving.actions import ForwardError, Outcome, Read, Release, Step, Submit, Unwind, Verify, Work
+from simulator.serving.actions import ForwardError, Outcome, Read, Step, Submit, Unwind, Verify, Work
 from simulator.serving.row import FAILED, TOKEN, Row
 from simulator.serving.server import Server
 from simulator.serving.tick import Kind, Verified, Worked
@@ -38,10 +38,9 @@ class Batch:
         """Take in a row whose prompt has been prefilled."""
         self._set_rows((*self.rows, row))
 
-    def leave(self, leaving: Sequence[Row]) -> Work[None]:
+    def leave(self, leaving: Collection[Row]) -> None:
         """Let rows go; nothing may be in flight."""
         self._set_rows(tuple(row for row in self.rows if row not in leaving))
-        yield Release(leaving)
 
     def unwind(self, positions: int) -> Work[None]:
         """Throw away what is in flight."""
@@ -127,9 +126,7 @@ class Batch:
 
     def _verify(self, proposals: dict[Row, int]) -> Work[tuple[Verified, ...]]:
         """Step the rows without a proposal together, then verify each proposal on its own."""
-        plain = [row for row in self._live if row not in proposals]
-        if plain:
-            yield from self._step(plain)
+        yield from self._step([row for row in self._live if row not in proposals])
         verified = []
         for row, tokens in proposals.items():
             row.rounds += 1
@@ -143,6 +140,8 @@ class Batch:
         return tuple(verified)
 
     def _step(self, rows: Sequence[Row]) -> Work[None]:
+        if not rows:
+            return
         for row in rows:
             row.rounds += 1
         try:

@@ -52,6 +52,7 @@ class RecordedReplies:
             limit,
             request.pipelinable,
             drafter if drafts else None,
+            request.reason,
         )
 
     def forget(self, row: Row) -> None:

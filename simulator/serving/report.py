@@ -15,8 +15,7 @@ KINDS = ("prefill", "steady", "switch", "sync", "verify")
 def serving_report(results: Sequence[ServedResult], profile: Profile) -> str:
     """Return the report of one trace served under one policy or several."""
     first = results[0]
-    settings = ", ".join(f"{name} {value}" for name, value in first.service.settings.items() if value is not None)
-    lines = [origin(first.trace, first.header["model"], len(first.records), profile), f"server   {settings}"]
+    lines = [origin(first.trace, first.header["model"], len(first.records), profile), f"server   {first.service}"]
     lines += [f"policy   {result.policy}" for result in results]
     blocks = ["\n".join(lines), _requests(first) if len(results) == 1 else _policies(results), _ticks(results)]
     blocks += [
@@ -30,7 +29,8 @@ def _requests(result: ServedResult) -> str:
     rows += [(one["id"], *_counters(one), one["finish"]) for one in result.records]
     if len(result.records) > 1:
         rows.append(("total", *_counters(result.total), ""))
-    return table(rows)
+    reasons = [f"{one['id']} never proposes: {one['reason']}" for one in result.records if "reason" in one]
+    return "\n".join([table(rows), *reasons])
 
 
 def _policies(results: Sequence[ServedResult]) -> str:

@@ -26,7 +26,7 @@ SUMMED = ("prompt_tokens", "generated", "rounds", *DRAFTER, "drains", "phantom_d
 
 def record(row: Row) -> Record:
     """Return the record of a released request; field names and order are a contract (docs/reference/commands.md)."""
-    return {
+    found = {
         "id": row.id,
         "prompt_tokens": row.job.prompt_tokens,
         "generated": row.generated,
@@ -36,6 +36,7 @@ def record(row: Row) -> Record:
         "phantom_drains": row.phantom_drains,
         "finish": row.end,
     }
+    return found | ({"reason": row.job.reason} if row.job.reason else {})
 
 
 @dataclass(slots=True)

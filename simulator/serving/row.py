@@ -24,6 +24,8 @@ class Job:
     """False: no forward may be submitted before its last token is read, and so none of any row beside it."""
     drafter: Callable[[], Drafter] | None = None
     """Makes a fresh drafter that knows the prompt and the first token; None when the request may never draft."""
+    reason: str | None = None
+    """Why it may not, if that is known."""
 
 
 class Landed(NamedTuple):

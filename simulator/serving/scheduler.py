@@ -123,7 +123,8 @@ class Scheduler:
         if leaving:
             self._preempted.clear()
             self._queue.extend(row.job for row in leaving)
-            yield from self._batch.leave(leaving)
+            self._batch.leave(leaving)
+            yield Release(leaving)
 
     def _admitted(self) -> list[Row]:
         """Take requests from the head of the queue: as many as may be prefilled together in one padded chunk."""
@@ -154,24 +155,23 @@ class Scheduler:
         batch = self._batch
         if batch.in_flight and any(row.end or row.id in cancelled for row in batch.rows):
             yield from batch.unwind(1)
-        for row in batch.rows:
+        held = batch.rows if self._parked is None else (*batch.rows, self._parked)
+        for row in held:
             if row.id in cancelled and not row.end:
                 row.end = "cancelled"
-        gone = [row for row in batch.rows if row.end]
+        gone = [row for row in held if row.end]
         if gone:
-            yield from batch.leave(gone)
+            batch.leave(gone)
+            self._parked = None if self._parked in gone else self._parked
+            yield Release(gone)
         if cancelled:
-            gone += yield from self._given_up(cancelled)
+            gone += self._given_up(cancelled)
         return tuple(gone)
 
-    def _given_up(self, cancelled: AbstractSet[str]) -> Work[list[Row]]:
-        """Drop who was given up before it decoded: parked, or still in the queue."""
+    def _given_up(self, cancelled: AbstractSet[str]) -> list[Row]:
+        """Drop who was given up in the queue."""
         gone = [Row(job) for job in self._queue if job.id in cancelled]
-        self._queue = deque(job for job in self._queue if job.id not in cancelled)
-        if self._parked and self._parked.id in cancelled:
-            yield Release([self._parked])
-            gone.append(self._parked)
-            self._parked = None
         for row in gone:
             row.end = "cancelled"
+        self._queue = deque(job for job in self._queue if job.id not in cancelled)
         return gone

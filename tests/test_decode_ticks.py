@@ -1,0 +1,218 @@
+"""What a decode tick does: steps in flight, proposals beside them, verifies, and what happens when a forward fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from simulator.serving.actions import Action, Read, Step, Submit, Unwind, Verify
+from simulator.serving.server import Server
+from tests.checked_server import COPY, LATE_COPY, PLAIN, CheckedServer, cycle, kinds, pipelined, ticked
+from traces import Request
+
+BAIT = [token for block in range(2) for token in (100 + block, 110 + block, 50, 51, 120 + block)]
+"""Says 50 and 51 again and again, but never what followed them in the prompt."""
+
+
+def request(reply: Sequence[int], prompt: Sequence[int] = (50, 51, 52, 53), finish: str = "stop") -> Request:
+    return Request.of(id="r", prompt=prompt, reply=reply, finish=finish)
+
+
+def failing(kind: type[Action], *, once: bool = True) -> Callable[[Action], bool]:
+    """Return what makes the first action of a kind fail, or every one."""
+    failed: list[Action] = []
+
+    def fails(action: Action) -> bool:
+        if isinstance(action, kind) and not (once and failed):
+            failed.append(action)
+            return True
+        return False
+
+    return fails
+
+
+@pytest.mark.parametrize(
+    ("finish", "reply", "expected", "emitted"),
+    [
+        ("stop", [1, 2, 3], "prefill sync* steady* sync", 0),
+        ("length", [1, 2, 3], "prefill sync* sync", 1),
+        ("guard", [1, 2, 3], "prefill sync* sync", 1),
+        ("length", [1], "prefill", 1),
+        ("guard", [1], "prefill", 1),
+        ("stop", [1], "prefill sync", 0),
+    ],
+)
+def test_a_step_in_flight_that_ends_a_row_is_thrown_away_with_the_next_and_done_again(
+    finish: str, reply: list[int], expected: str, emitted: int
+) -> None:
+    server = CheckedServer("plain")
+
+    ticks = server.run(request(reply, finish=finish))
+
+    assert kinds(ticks) == expected
+    assert ticks[-1].worked.emitted == {"r": emitted}
+    assert ticks[-1].unwound == 2 * ("*" in expected)
+    assert server.released["r"].end == finish
+
+
+def test_the_other_rows_of_a_tick_that_ends_a_row_go_on_in_flight() -> None:
+    server = CheckedServer("plain")
+
+    ticks = server.run(cycle("a", PLAIN, 4), cycle("b", PLAIN, 8))
+
+    # b loses two forwards with a, and a step that ended a row is not followed by one in flight.
+    assert kinds(ticks) == "prefill prefill sync* steady* sync sync* steady* steady* sync"
+    assert server.released["b"].rounds == 7 + 2 + 2
+
+
+def test_a_row_that_may_not_be_pipelined_stops_the_pipeline_of_all() -> None:
+    server = CheckedServer("plain", Server(storage="dense"))
+
+    ticks = server.run(cycle("a", PLAIN, 3, pipelinable=False), cycle("b", PLAIN, 7))
+
+    assert kinds(ticks) == "prefill prefill sync sync sync* steady* steady* sync"
+
+
+def test_a_server_may_be_kept_from_pipelining() -> None:
+    server = CheckedServer("plain", Server(pipelined=False))
+
+    assert kinds(server.run(cycle("a", PLAIN, 4))) == "prefill sync sync sync"
+
+
+def test_a_row_that_is_not_eligible_decodes_beside_a_verify() -> None:
+    server = CheckedServer("fixed", Server(storage="dense"))
+
+    ticks = server.run(cycle("plain", COPY, 9, eligible=False), cycle("copy", COPY, 9))
+
+    verify = ticks[2].worked
+    assert (verify.kind, dict(verify.asked), dict(verify.emitted)) == ("verify", {"copy": 7}, {"plain": 1, "copy": 8})
+
+
+def test_each_of_two_rows_runs_its_own_verify_round() -> None:
+    server = CheckedServer("fixed", Server(storage="dense"))
+
+    ticks = server.run(cycle("a", COPY, 9), cycle("b", COPY, 9))
+
+    assert kinds(ticks) == "prefill prefill verify"
+    assert [(one.id, one.width, one.accepted) for one in ticks[2].worked.verify] == [("a", 8, 7), ("b", 8, 7)]
+    assert ticks[2].primed is False
+
+
+def test_a_proposal_that_is_gone_when_the_step_is_read_is_a_phantom_drain() -> None:
+    server = CheckedServer("graded")
+
+    ticks = server.run(request(BAIT, finish="length"))
+
+    assert kinds(ticks) == "prefill sync sync sync* switch sync sync sync* steady* sync"
+    row = server.released["r"]
+    assert (row.drains, row.phantom_drains) == (1, 1)
+    # The ask that is taken back leaves the streak at 0, so three more quiet ticks pass before anything is submitted.
+    assert row.drafter
+    assert (row.drafter.drafted_rounds, row.drafter.proposed) == (0, 0)
+
+
+def test_a_drain_with_one_token_left_is_a_phantom_one_and_one_that_reads_the_stop_is_none() -> None:
+    left_one, ended = CheckedServer("graded"), CheckedServer("graded")
+
+    left_one.run(request([*BAIT[:4], 9, 9], finish="length"))
+    ended.run(request(BAIT[:4], finish="stop"))
+
+    assert (left_one.released["r"].drains, left_one.released["r"].phantom_drains) == (1, 1)
+    assert (ended.released["r"].drains, ended.released["r"].phantom_drains) == (1, 0)
+
+
+def test_three_quiet_ticks_follow_a_verify_before_anything_is_submitted() -> None:
+    server = CheckedServer("fixed")
+
+    ticks = server.run(request([52, 53, 1, 2, 3, 4, 5, 6, 7], prompt=(50, 51, 52, 53, 50, 51)))
+
+    assert kinds(ticks) == "prefill verify sync sync sync* steady* steady* steady* sync"
+
+
+def test_the_tick_after_a_verify_that_paused_its_row_submits() -> None:
+    server = CheckedServer("gated")
+
+    ticks = server.run(request([52, 1, 2, 3, 4], prompt=(50, 51, 52, 53, 50, 51)))
+
+    assert kinds(ticks)[:34] == "prefill verify sync* steady* stead"
+    assert ticks[1].worked.verify[0].accepted == 0
+
+
+def test_a_paged_row_past_the_limit_is_not_asked_and_blocks_nobody() -> None:
+    server = CheckedServer("gated", Server(paged_limit=7))
+
+    ticks = server.run(cycle("a", PLAIN, 9))
+
+    # 5 prompt tokens: asked at 6 and 7 tokens of context, and after that the row may be submitted at once.
+    assert [list(tick.worked.asked) for tick in ticks[:4]] == [[], ["a"], ["a"], []]
+    assert kinds(ticks) == "prefill sync sync* steady* steady* steady* steady* steady* sync"
+
+
+def test_a_dense_row_is_asked_at_any_context() -> None:
+    server = CheckedServer("gated", Server(storage="dense", paged_limit=7))
+
+    ticks = server.run(cycle("a", PLAIN, 9))
+
+    assert [list(tick.worked.asked) for tick in ticks[1:-1]] == 7 * [["a"]]
+
+
+def test_a_step_that_cannot_be_submitted_is_not_missed() -> None:
+    server = CheckedServer("plain", fails=failing(Submit))
+
+    assert kinds(server.run(cycle("a", PLAIN, 6))) == "prefill sync sync* steady* steady* sync"
+
+
+@pytest.mark.parametrize(("kind", "unwound"), [(Submit, 1), (Read, 2)])
+def test_a_steady_tick_that_fails_is_done_again_synchronously(kind: type[Action], unwound: int) -> None:
+    server = pipelined(cycle("a", PLAIN, 9), policy="plain")
+    server.fails = failing(kind)
+
+    tick = ticked(server)
+
+    assert (tick.worked.kind, tick.unwound, tick.primed) == ("sync", unwound, True)
+    server.run()
+    assert server.released["a"].end == "length"
+
+
+def test_a_switch_that_cannot_be_read_steps_synchronously_and_submits_nothing() -> None:
+    server = CheckedServer("gated")
+    tick = ticked(server, cycle("late", LATE_COPY, 14))
+    while tick.worked.kind != "steady":
+        tick = ticked(server)
+    server.fails = failing(Read)
+
+    tick = ticked(server)
+
+    assert (tick.worked.kind, tick.unwound, tick.primed) == ("sync", 1, False)
+    assert (dict(tick.worked.asked), dict(tick.worked.emitted)) == ({"late": 2}, {"late": 1})
+    server.run()
+    assert (server.released["late"].drains, server.released["late"].end) == (0, "length")
+
+
+def test_a_verify_that_fails_ends_its_row_only() -> None:
+    server = CheckedServer("fixed", Server(storage="dense"), fails=failing(Verify))
+
+    ticks = server.run(cycle("a", COPY, 30), cycle("b", COPY, 30))
+
+    assert {row.id: row.end for row in ticks[2].released} == {"a": "error"}
+    assert server.replies["a"] == [4]
+    assert server.released["b"].end == "length"
+
+
+def test_a_synchronous_step_that_fails_ends_its_rows() -> None:
+    server = CheckedServer("plain", fails=failing(Step))
+
+    server.run(cycle("a", PLAIN, 5), cycle("b", PLAIN, 5))
+
+    assert {name: row.end for name, row in server.released.items()} == {"a": "error", "b": "error"}
+
+
+def test_a_row_that_cannot_be_unwound_is_lost_and_the_others_step_on() -> None:
+    server = pipelined(cycle("a", PLAIN, 20), cycle("b", PLAIN, 20), policy="plain")
+    server.fails = failing(Unwind)
+
+    tick = ticked(server, cancelled=["b"])
+
+    assert (dict(tick.worked.emitted), tick.unwound) == ({"a": 0, "b": 1}, 2)
+    assert {row.id: row.end for row in tick.released} == {"a": "error", "b": "cancelled"}
