@@ -89,12 +89,15 @@ class CheckedServer:
         self.open.update((request.id, request) for request in arrived)
         self.actions = []
         before = {row: row.generated for row in self.scheduler.rows}
+        asks = {row: _asks(row) for row in before}
         inbox = Inbox([self.engine.job(request) for request in arrived], frozenset(cancelled), frozenset(preempted))
         tick = carried_out(self.scheduler.tick(inbox), self._answer)
         if tick is not None:
             self._check_order(tick)
             self._check_asks(tick, before)
             self._check_verifies(tick, before)
+            if any(tick.worked.asked.values()) and not tick.worked.verify:
+                assert {row: _asks(row) for row in before} == asks  # I4: a switch takes all its asks back
             self._check_rows(tick, before)
             self._check_released(tick, inbox)
             self._in_flight = tick.primed
@@ -182,6 +185,7 @@ class CheckedServer:
             assert all(emitted <= widths.get(name, 1) for name, emitted in tick.worked.emitted.items())
         if tick.worked.kind == "steady":
             assert set(tick.worked.emitted.values()) == {1}
+        assert len(self.scheduler.rows) <= self.server.parallel
         for row in self.scheduler.rows:
             assert row.end is None
             assert row.rounds == self._forwards[row]
@@ -208,6 +212,12 @@ class CheckedServer:
             self.released[row.id] = row
         # I8: who was given up has completed this tick and is gone after it.
         assert not inbox.cancelled & self.open.keys()
+
+
+def _asks(row: Row) -> tuple[int, ...]:
+    """Return what asks that were not taken back have counted."""
+    drafter = row.drafter
+    return (drafter.drafted_rounds, drafter.paused_rounds, drafter.proposed) if drafter else (0, 0, 0)
 
 
 def cycle(name: str, prompt: Sequence[int], tokens: int, *, eligible: bool = True, pipelinable: bool = True) -> Request:

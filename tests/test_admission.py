@@ -158,6 +158,14 @@ def test_a_row_given_up_with_nothing_in_flight_costs_what_was_submitted_behind_i
     assert (tick.worked.kind, tick.unwound, tick.primed) == ("sync", 1, False)
 
 
+def test_a_row_that_ends_in_the_tick_in_which_it_is_given_up_has_ended() -> None:
+    server = pipelined(cycle("a", PLAIN, 5), policy="plain")
+    while server.row("a").generated < 4:
+        ticked(server)
+
+    assert {row.id: row.end for row in ticked(server, cancelled=["a"]).released} == {"a": "length"}
+
+
 def test_requests_given_up_in_the_queue_are_dropped_and_the_one_admitted_in_that_tick_is_prefilled_first() -> None:
     server = CheckedServer()
 
@@ -182,11 +190,12 @@ def test_a_prefill_that_fails_ends_its_request_only() -> None:
     def fails(action: Action) -> bool:
         return isinstance(action, Prefill) and action.rows[0].id == "a"
 
-    server = CheckedServer("plain", fails=fails)
+    server = CheckedServer("gated", fails=fails)
 
     server.run(cycle("a", PLAIN, 3), cycle("b", PLAIN, 3))
 
     assert {name: row.end for name, row in server.released.items()} == {"a": "error", "b": "length"}
+    assert server.engine.warmed == ["b"]
 
 
 def test_a_prompt_that_leaves_no_room_is_refused() -> None:

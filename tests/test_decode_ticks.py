@@ -122,6 +122,29 @@ def test_a_drain_with_one_token_left_is_a_phantom_one_and_one_that_reads_the_sto
     assert (ended.released["r"].drains, ended.released["r"].phantom_drains) == (1, 0)
 
 
+def test_a_drain_in_which_a_row_ends_is_no_phantom_whatever_the_others_do_next() -> None:
+    server = CheckedServer("graded", Server(storage="dense"))
+    beside = Request.of(id="beside", prompt=[*range(60, 70)], reply=[*range(200, 220)], finish="length")
+
+    server.run(request(BAIT[:4]), beside)
+
+    assert (server.released["r"].drains, server.released["r"].phantom_drains) == (1, 0)
+
+
+def test_a_switch_takes_back_the_asks_of_paused_rows_too() -> None:
+    server = CheckedServer("gated", Server(storage="dense"))
+    paused = Request.of(id="paused", prompt=[50, 51, 52, 53, 50, 51], reply=[52, *range(200, 230)], finish="length")
+
+    ticks = server.run(cycle("late", LATE_COPY, 14), paused)
+
+    # The row pauses in the first tick in which it is asked.
+    asked = [tick.worked.kind for tick in ticks if "paused" in tick.worked.asked][1:]
+    assert "switch" in asked
+    drafter = server.released["paused"].drafter
+    assert drafter
+    assert drafter.paused_rounds == len(asked) - asked.count("switch")
+
+
 def test_three_quiet_ticks_follow_a_verify_before_anything_is_submitted() -> None:
     server = CheckedServer("fixed")
 
@@ -177,15 +200,16 @@ def test_a_steady_tick_that_fails_is_done_again_synchronously(kind: type[Action]
 
 def test_a_switch_that_cannot_be_read_steps_synchronously_and_submits_nothing() -> None:
     server = CheckedServer("gated")
-    tick = ticked(server, cycle("late", LATE_COPY, 14))
+    tick = ticked(server, cycle("late", LATE_COPY, 7))
     while tick.worked.kind != "steady":
         tick = ticked(server)
     server.fails = failing(Read)
 
     tick = ticked(server)
 
+    # The step leaves one token, so that nobody would be in the way of a submission.
     assert (tick.worked.kind, tick.unwound, tick.primed) == ("sync", 1, False)
-    assert (dict(tick.worked.asked), dict(tick.worked.emitted)) == ({"late": 2}, {"late": 1})
+    assert (dict(tick.worked.asked), dict(tick.worked.emitted)) == ({"late": 1}, {"late": 1})
     server.run()
     assert (server.released["late"].drains, server.released["late"].end) == (0, "length")
 
@@ -216,3 +240,13 @@ def test_a_row_that_cannot_be_unwound_is_lost_and_the_others_step_on() -> None:
 
     assert (dict(tick.worked.emitted), tick.unwound) == ({"a": 0, "b": 1}, 2)
     assert {row.id: row.end for row in tick.released} == {"a": "error", "b": "cancelled"}
+
+
+def test_a_row_that_is_lost_when_an_arrival_unwinds_it_is_not_asked() -> None:
+    server = pipelined(cycle("a", PLAIN, 20), cycle("b", PLAIN, 20), server=Server(parallel=2))
+    server.fails = failing(Unwind)
+
+    tick = ticked(server, cycle("c", PLAIN, 5))
+
+    assert (tick.worked.kind, list(tick.worked.asked), dict(tick.worked.emitted)) == ("sync", ["b"], {"a": 0, "b": 1})
+    assert {row.id: row.end for row in tick.released} == {"a": "error"}

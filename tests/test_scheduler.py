@@ -5,6 +5,8 @@ Every tick of every test is checked by `CheckedServer`.
 
 from __future__ import annotations
 
+import pytest
+
 import policies
 from policies import Drafter, NgramIndex
 from simulator.serving.actions import Action, Warm
@@ -140,6 +142,16 @@ def test_a_context_bound_ends_a_reply_caps_its_proposals_and_puts_the_warm_up_of
     assert server.replies["copy"] == [4, 5, 6, 7, 8]
     assert server.released["copy"].end == "length"
     assert server.engine.warmed == []
+
+
+@pytest.mark.parametrize(("bound", "warmed"), [(29, []), (30, ["copy"])])
+def test_verifies_are_warmed_up_where_the_longest_proposal_has_room(bound: int, warmed: list[str]) -> None:
+    server = CheckedServer("fixed", Server(storage="dense", max_kv_size=bound))
+
+    ticked(server, cycle("copy", COPY, 40))
+
+    # 20 prompt tokens, the first of the reply, 7 proposals, and 2 positions.
+    assert server.engine.warmed == warmed
 
 
 def test_a_context_bound_keeps_anything_from_being_in_flight() -> None:

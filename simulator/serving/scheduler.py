@@ -42,7 +42,7 @@ class Scheduler:
         self._queue: deque[Job] = deque()
         self._parked: Row | None = None
         self._waited = 0
-        """Decode ticks since the parked prompt got a chunk."""
+        """Decode ticks since the last prefill."""
         self._preempted: set[str] = set()
         self._cold_draft = policy.max_draft if isinstance(policy, LookupPolicy) else 0
         """Longest proposal that verifies have yet to be warmed up for; 0 once they are."""
@@ -75,9 +75,8 @@ class Scheduler:
             self._waited = 0
             worked = yield from self._prefill()
         else:
-            self._waited += self._parked is not None
-            safe = not (self._queue or self._parked or self._preempted)
-            worked = yield from batch.decode(safe, inbox.cancelled)
+            self._waited += 1
+            worked = yield from batch.decode(not (self._queue or self._parked), inbox.cancelled)
         released = yield from self._release(inbox.cancelled)
         arrived = tuple(job.id for job in inbox.arrived)
         return Tick(arrived, worked, batch.in_flight, batch.unwound, released)
