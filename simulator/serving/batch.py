@@ -31,6 +31,7 @@ class Batch:
         self._server = server
         self._pipeline_after = pipeline_after
         self._pipelinable = True
+        self._ids: tuple[str, ...] = ()
         self._drained: Sequence[Row] = ()
         """Rows whose proposal kept the last decode tick from submitting a step."""
 
@@ -57,7 +58,7 @@ class Batch:
             safe: whether nobody waits for a slot or a chunk.
             cancelled: ids of requests that their clients have given up.
         """
-        before = [(row, row.generated) for row in self.rows]
+        rows, before = self.rows, [row.generated for row in self.rows]
         pipelined = safe and self._pipelinable
         if self.in_flight and not pipelined:
             yield from self.unwind(1)
@@ -76,9 +77,9 @@ class Batch:
             kind = yield from self._steady(cancelled)
         return Worked(
             kind,
-            tuple(row.id for row, _ in before),
+            self._ids,
             {row.id: tokens for row, tokens in asked.items()},
-            {row.id: row.generated - generated for row, generated in before},
+            {row.id: row.generated - generated for row, generated in zip(rows, before, strict=True)},
             verified,
         )
 
@@ -92,7 +93,7 @@ class Batch:
         except ForwardError:
             ends = True
         else:
-            ends = bool(outcome) or any(row.generated + 1 >= row.limit or row.id in cancelled for row in self.rows)
+            ends = bool(outcome) or self._one_left or not cancelled.isdisjoint(self._ids)
         if ends:
             yield from self.unwind(positions)
             return (yield from self._sync(prime=True))
@@ -161,10 +162,19 @@ class Batch:
         """Rows that have not ended in this tick."""
         return [row for row in self.rows if row.end is None]
 
+    @property
+    def _one_left(self) -> bool:
+        """Whether the next token is the last that some row may emit."""
+        return 1 in [row.limit - row.generated for row in self.rows]
+
     def _ask(self) -> dict[Row, int]:
         """Ask every row that may be asked, and return what each proposes."""
-        answers = ((row, row.ask(self.in_flight, len(self.rows))) for row in self._askable())
-        return {row: tokens for row, tokens in answers if tokens is not None}
+        asked = {}
+        for row in self._askable():
+            tokens = row.ask(self.in_flight, len(self.rows))
+            if tokens is not None:
+                asked[row] = tokens
+        return asked
 
     def _askable(self) -> Sequence[Row]:
         """Return the rows that may be asked: none in too large a batch, and none without room for a proposal."""
@@ -188,6 +198,7 @@ class Batch:
     def _set_rows(self, rows: tuple[Row, ...]) -> None:
         server = self._server
         self.rows = rows
+        self._ids = tuple(row.id for row in rows)
         self._pipelinable = server.pipelined and server.max_kv_size is None and all(row.job.pipelinable for row in rows)
 
 

@@ -27,6 +27,8 @@ class RecordedReplies:
         self._prices = prices
         self._server = server
         self._recordings: dict[str, Recording] = {}
+        self._lasts: dict[str, int] = {}
+        """Tokens that each request has emitted when its end is read."""
 
     def job(self, request: Request) -> Job:
         """Take in a request, and return it as a scheduler needs to know it.
@@ -35,6 +37,7 @@ class RecordedReplies:
             SimulationError: its prompt does not fit the server.
         """
         recording = self._recordings[request.id] = Recording(request)
+        self._lasts[request.id] = recording.reply_tokens - (request.finish == "guard")
         policy, prices = self._policy, self._prices
         try:
             limit = self._server.limit(recording.prompt_tokens, recording.max_tokens)
@@ -57,7 +60,7 @@ class RecordedReplies:
 
     def forget(self, row: Row) -> None:
         """Let go of the request of a row that was released."""
-        del self._recordings[row.id]
+        del self._recordings[row.id], self._lasts[row.id]
 
     def answer(self, action: Action) -> Outcome:
         """Return what an action brings each row."""
@@ -72,15 +75,12 @@ class RecordedReplies:
 
     def _ends(self, rows: Sequence[Row]) -> Outcome:
         """Name the rows that read the stop, or whose next token somebody ends the reply at."""
-        ends: dict[Row, Landed] = {}
-        for row in rows:
-            recording = self._recordings[row.id]
-            left = recording.reply_tokens - row.generated
-            if left == 0:
-                ends[row] = Landed(0, end="stop")
-            elif left == 1 and recording.request.finish == "guard":
-                ends[row] = Landed(1, end="guard")
-        return ends
+        lasts = self._lasts
+        return {row: self._end(row) for row in rows if row.generated >= lasts[row.id]}
+
+    def _end(self, row: Row) -> Landed:
+        guarded = self._recordings[row.id].request.finish == "guard"
+        return Landed(1, end="guard") if guarded else Landed(0, end="stop")
 
     def _verified(self, row: Row, proposed: int) -> Landed:
         assert isinstance(self._policy, LookupPolicy)

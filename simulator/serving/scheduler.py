@@ -79,7 +79,7 @@ class Scheduler:
             worked = yield from batch.decode(not (self._queue or self._parked), inbox.cancelled)
         released = yield from self._release(inbox.cancelled)
         arrived = tuple(job.id for job in inbox.arrived)
-        return Tick(arrived, worked, batch.in_flight, batch.unwound, released)
+        return Tick(arrived, worked, batch.in_flight, batch.unwound, tuple(released))
 
     @property
     def _prefill_is_due(self) -> bool:
@@ -149,28 +149,27 @@ class Scheduler:
             yield Warm(row, self._cold_draft)
         self._cold_draft = 0
 
-    def _release(self, cancelled: AbstractSet[str]) -> Work[tuple[Row, ...]]:
+    def _release(self, cancelled: AbstractSet[str]) -> Work[Sequence[Row]]:
         """Let go of whoever has ended or was given up; a step in flight was made for all rows and is thrown away."""
         batch = self._batch
-        if batch.in_flight and any(row.end or row.id in cancelled for row in batch.rows):
-            yield from batch.unwind(1)
         held = batch.rows if self._parked is None else (*batch.rows, self._parked)
-        for row in held:
+        given_up = self._given_up(held, cancelled) if cancelled else ()
+        gone = [row for row in held if row.end]
+        if not gone:
+            return given_up
+        if batch.in_flight:
+            yield from batch.unwind(1)
+            gone = [row for row in held if row.end]  # whoever could not be unwound is gone too
+        batch.leave(gone)
+        self._parked = None if self._parked in gone else self._parked
+        yield Release(gone)
+        return (*gone, *given_up)
+
+    def _given_up(self, held: Sequence[Row], cancelled: AbstractSet[str]) -> Sequence[Row]:
+        """End the rows that were given up, and return those that were only waiting for a slot."""
+        waiting = [Row(job) for job in self._queue if job.id in cancelled]
+        self._queue = deque(job for job in self._queue if job.id not in cancelled)
+        for row in (*held, *waiting):
             if row.id in cancelled and not row.end:
                 row.end = "cancelled"
-        gone = [row for row in held if row.end]
-        if gone:
-            batch.leave(gone)
-            self._parked = None if self._parked in gone else self._parked
-            yield Release(gone)
-        if cancelled:
-            gone += self._given_up(cancelled)
-        return tuple(gone)
-
-    def _given_up(self, cancelled: AbstractSet[str]) -> list[Row]:
-        """Drop who was given up in the queue."""
-        gone = [Row(job) for job in self._queue if job.id in cancelled]
-        for row in gone:
-            row.end = "cancelled"
-        self._queue = deque(job for job in self._queue if job.id not in cancelled)
-        return gone
+        return waiting
