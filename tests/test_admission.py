@@ -9,7 +9,8 @@ import pytest
 from simulator.errors import SimulationError
 from simulator.serving.actions import Action, Prefill
 from simulator.serving.server import Server
-from tests.checked_server import COPY, PLAIN, CheckedServer, admitted, cycle, kinds, pipelined, ticked
+from tests.checked_server import CheckedServer
+from tests.cycle_model import COPY, PLAIN, admitted, cycle, kinds, pipelined, ticked
 
 
 def test_requests_are_prefilled_one_a_tick_before_anybody_decodes() -> None:

@@ -11,18 +11,8 @@ import policies
 from policies import Drafter, NgramIndex
 from simulator.serving.actions import Action, Warm
 from simulator.serving.server import Server
-from tests.checked_server import (
-    COPY,
-    LATE_COPY,
-    NO_PRICES,
-    PLAIN,
-    CheckedServer,
-    admitted,
-    cycle,
-    kinds,
-    pipelined,
-    ticked,
-)
+from tests.checked_server import NO_PRICES, CheckedServer
+from tests.cycle_model import COPY, LATE_COPY, PLAIN, admitted, cycle, kinds, pipelined, ticked
 
 
 def test_a_copy_comes_out_as_plain_decoding_would_say_it_and_its_acceptance_is_counted() -> None:
