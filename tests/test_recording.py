@@ -133,6 +133,13 @@ def test_the_basic_suite_has_its_eight_prompts_with_tags() -> None:
     assert all(prompt.tags for prompt in basic.prompts)
 
 
+def test_the_chat_suite_has_forty_questions_of_up_to_256_tokens() -> None:
+    chat = suites.load("chat")
+
+    assert len(chat.prompts) == 40
+    assert {(prompt.tags, prompt.max_tokens) for prompt in chat.prompts} == {(("chat",), 256)}
+
+
 SUITE_HEAD = '{"format": "breakeven-suite/1", "prompts": '
 
 
@@ -177,7 +184,7 @@ def test_a_wrong_suite_is_refused_in_one_line(tmp_path: Path, text: str, message
 
 
 def test_an_unknown_suite_is_refused() -> None:
-    with pytest.raises(SuiteError, match=r"^no suite named 'basics', nor such a file \(shipped: basic\)$"):
+    with pytest.raises(SuiteError, match=r"^no suite named 'basics', nor such a file \(shipped: basic, chat\)$"):
         suites.load("basics")
 
 
