@@ -20,6 +20,9 @@ from calibration.costs import Costs, spans
 from calibration.errors import ProfileError
 from calibration.identification import Bound, HostTimes, Shares, identify
 from calibration.prefill import Prefill, PrefillTable
+from calibration.server_costs import ServerCosts, StorageKind
+from calibration.serving import Serving, StorageTable
+from calibration.serving_file import document as serving_document
 from calibration.widths import filled
 
 FORMAT = "breakeven-profile/1"
@@ -104,6 +107,8 @@ class Profile:
     host_work_s: float = 0.0
     """Further seconds of the host per emitted token."""
     provenance: Provenance | None = None
+    serving: Serving = Serving()
+    """What a server's forwards cost beyond those of one request, as far as it is known."""
 
     def __post_init__(self) -> None:
         for where in ("name", "engine", "model", "dtype", "source"):
@@ -127,6 +132,8 @@ class Profile:
                 f"prefill.tokens: ends at {self.prefill.tokens[-1]}, before the last context that used_for declares "
                 f"({last})"
             )
+        if self.bound == "host" and self.serving != Serving():
+            raise ProfileError("serving: needs bound: device; a host-bound step does not tell what the device takes")
         _ = self.shares  # a contradiction shows here rather than at the first cost asked
 
     @cached_property
@@ -168,6 +175,16 @@ class Profile:
             first_use_s=dict(zip(table.widths, table.first_use_s or (), strict=False)),
         )
 
+    def server_costs(self, costs: Costs, storage: StorageKind) -> ServerCosts:
+        """Return the costs of a server.
+
+        Args:
+            costs: the profile's own, as `costs` made them.
+            storage: where rows keep their KV state.
+        """
+        table = self.serving.dense if storage == "dense" else self.serving.paged
+        return ServerCosts(costs, storage, table or StorageTable())
+
     def document(self) -> dict[str, Any]:
         """Return the profile as plain values, in the order of its file and without what is not known."""
         found: dict[str, Any] = {"format": FORMAT}
@@ -175,6 +192,8 @@ class Profile:
             value = getattr(self, name)
             if isinstance(value, Machine | Prefill | PrefillTable | Provenance):
                 value = _known(value)
+            elif isinstance(value, Serving):
+                value = serving_document(value) or None
             elif isinstance(value, CostTable):
                 value = value.document()
             elif isinstance(value, tuple):
@@ -223,6 +242,7 @@ KEYS = [
     "run_ahead_s",
     "host_work_s",
     "provenance",
+    "serving",
 ]
 """The keys of the file, in order."""
 

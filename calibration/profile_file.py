@@ -13,14 +13,15 @@ from calibration.cost_table import CostTable
 from calibration.errors import ProfileError
 from calibration.fields import integer, number, optional, several, text
 from calibration.identification import Bound
-from calibration.prefill import Prefill, PrefillTable
 from calibration.profile import FORMAT, KEYS, Machine, Profile, Provenance
+from calibration.serving import Serving
+from calibration.serving_file import prefill, serving, used_for
 from calibration.strict_yaml import Scalar, Tree, parse
 
 SHIPPED = Path(__file__).parent / "profiles"
 LARGEST_BYTES = 1_000_000
 
-_OPTIONAL = ("notes", "launch_s", "read_s", "run_ahead_s", "host_work_s", "provenance")
+_OPTIONAL = ("notes", "launch_s", "read_s", "run_ahead_s", "host_work_s", "provenance", "serving")
 
 
 def names() -> list[str]:
@@ -104,11 +105,12 @@ def _profile(document: Tree) -> Profile:
         source=words["source"],
         bound=cast(Bound, words["bound"]),  # checked by the profile
         cost=table,
-        prefill=_prefill(tree["prefill"]),
+        prefill=prefill(tree["prefill"], "prefill"),
         notes=(optional(several(text), tree, "", "notes") or ()) + settled,
         **seconds,
         host_work_s=optional(number, tree, "", "host_work_s") or 0.0,
         provenance=optional(_provenance, tree, "", "provenance"),
+        serving=optional(serving, tree, "", "serving") or Serving(),
     )
 
 
@@ -149,7 +151,7 @@ def _table(tree: Tree) -> CostTable:
     row: Callable[[Tree, str], tuple[float, ...]] = several(number)
     return CostTable(
         contexts=several(integer)(found["contexts"], "cost.contexts"),
-        used_for=_used_for(found["used_for"]),
+        used_for=used_for(found["used_for"], "cost.used_for"),
         widths=several(integer)(found["widths"], "cost.widths"),
         pipelined_s=row(found["pipelined_s"], "cost.pipelined_s"),
         sync_s=several(row)(found["sync_s"], "cost.sync_s"),
@@ -158,27 +160,4 @@ def _table(tree: Tree) -> CostTable:
         pipelined_runs=optional(integer, found, "cost.", "pipelined_runs"),
         sync_runs=optional(integer, found, "cost.", "sync_runs"),
         first_use_s=optional(row, found, "cost.", "first_use_s"),
-    )
-
-
-def _used_for(tree: Tree) -> tuple[int, int]:
-    ends = several(integer)(tree, "cost.used_for")
-    if len(ends) != 2:
-        raise ProfileError(f"cost.used_for: must be the first and the last context (got {len(ends)} entries)")
-    return ends[0], ends[1]
-
-
-def _prefill(tree: Tree) -> Prefill | PrefillTable:
-    if isinstance(tree, dict) and ("tokens" in tree or "seconds" in tree):
-        found = fields.mapping(tree, "prefill", ["tokens", "seconds", "source"])
-        return PrefillTable(
-            tokens=several(integer)(found["tokens"], "prefill.tokens"),
-            seconds=several(number)(found["seconds"], "prefill.seconds"),
-            source=text(found["source"], "prefill.source"),
-        )
-    found = fields.mapping(tree, "prefill", ["fixed_s", "per_token_s", "source"])
-    return Prefill(
-        fixed_s=number(found["fixed_s"], "prefill.fixed_s"),
-        per_token_s=number(found["per_token_s"], "prefill.per_token_s"),
-        source=text(found["source"], "prefill.source"),
     )

@@ -31,6 +31,11 @@ def _lines(document: Mapping[str, Any]) -> list[str]:
     for key, value in document.items():
         if isinstance(value, Mapping):
             lines += [f"{key}:", *(f"  {line}" for line in _lines(value))]
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            lines.append(f"{key}:")
+            for item in value:
+                first, *others = _lines(item)
+                lines += [f"  - {first}", *(f"    {line}" for line in others)]
         elif isinstance(value, list) and value and isinstance(value[0], str | list):
             lines += [f"{key}:", *(f"  - {_flow(item)}" for item in value)]
         else:

@@ -37,7 +37,7 @@ REFUSED = [
         "bound: device",
         "bound: device\ncolour: red",
         ": unknown key 'colour' (known: format, name, machine, engine, model, dtype, measured, source, bound, cost, "
-        "prefill, notes, launch_s, read_s, run_ahead_s, host_work_s, provenance)",
+        "prefill, notes, launch_s, read_s, run_ahead_s, host_work_s, provenance, serving)",
     ),
     ("bound: device", "bound: device\nbound: host", ":11: duplicate key 'bound'"),
     ("  widths: [1, 2, 8]", "  widths: [1, 2, 8]\n  widths: [1, 2]", ":16: duplicate key 'widths'"),
