@@ -6,5 +6,6 @@ from calibration.costs import Costs
 from calibration.errors import ProfileError
 from calibration.profile import Profile
 from calibration.profile_file import load, names
+from calibration.server_costs import ServerCosts
 
-__all__ = ["Costs", "Profile", "ProfileError", "load", "names"]
+__all__ = ["Costs", "Profile", "ProfileError", "ServerCosts", "load", "names"]

@@ -104,9 +104,7 @@ class ServerCosts:
             plain, alone, forward = self._step_row(1), costs.device_row(1), costs.device_row(width)
             first, last = costs.contexts[0], costs.contexts[-1]
             near = [min(max(context, first), last) for context in range(len(plain))]
-            return [
-                verify.factor * (forward[at] + here - alone[at]) for at, here in zip(near, plain, strict=True)
-            ]
+            return [verify.factor * (forward[at] + here - alone[at]) for at, here in zip(near, plain, strict=True)]
         for one in verify:
             if one.size == width:
                 return _spread(one, costs.launch_s + costs.read_s)

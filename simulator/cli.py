@@ -21,7 +21,8 @@ from simulator.report import across, heading, report
 from simulator.results import Result, side_by_side
 from simulator.serving.options import chosen_service, serving_options
 from simulator.serving.report import serving_report
-from simulator.serving.results import ServedResult, serve_trace
+from simulator.serving.results import ServedResult
+from simulator.serving.serve_trace import serve_trace
 from simulator.two_clocks import TwoClocks
 from traces import TraceError
 
@@ -109,12 +110,14 @@ def simulate(
         if cold and not costs.first_use_s:
             raise ProfileError(f"profile {profile.name} does not say what a first use costs (cost.first_use_s)")
         clocks = TwoClocks(costs, cold=cold)
+        server_costs = service and profile.server_costs(costs, "paged" if service.server.paged else "dense")
+        notes = [*costs.notes, *(server_costs.notes(service.server.parallel) if service and server_costs else [])]
         engine_logs = EngineLogs(logs)
         answers: list[Sequence[Result]] = []
         served: list[Sequence[ServedResult]] = []
         for where in [name for words in wheres for name in traces.expand(words)]:
-            if service:
-                served.append([serve_trace(where, policy, costs, service, events=events) for policy in chosen])
+            if service and server_costs:
+                served.append(serve_trace(where, chosen, server_costs, service, events=events))
                 continue
             with traces.open_trace(where) as reader:
                 results = [Result(policy, reader.source, reader.header) for policy in chosen]
@@ -126,13 +129,13 @@ def simulate(
         engine_logs.check_all_found()
     if as_json:
         documents = [
-            results[place].document(profile.name, costs.notes)
+            results[place].document(profile.name, notes)
             for place in range(len(chosen))
             for results in (served if service else answers)
         ]
         console.print_json(documents[0] if len(documents) == 1 else {"runs": documents})
     else:
-        blocks = [heading(profile, costs.notes, named=profile_name != DEFAULT_PROFILE)]
+        blocks = [heading(profile, notes, named=profile_name != DEFAULT_PROFILE)]
         blocks += [report(results, profile) for results in answers]
         blocks += [across(answers)] if len(answers) > 1 else []
         blocks += [serving_report(results, profile) for results in served]

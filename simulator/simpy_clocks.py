@@ -22,26 +22,18 @@ class Device:
 
     def __init__(self, env: simpy.Environment) -> None:
         self._env = env
-        self._turn = simpy.Resource(env, capacity=1)
-        self._waiting_s = 0.0
-        self._busy_until_s = 0.0
+        self._free_s = 0.0
 
-    def submit(self, seconds: float) -> simpy.Process:
-        """Queue a forward that takes `seconds`; the process returned ends when it is done."""
-        self._waiting_s += seconds
-        return self._env.process(self._forward(seconds))
+    def submit(self, seconds: float) -> simpy.Event:
+        """Queue a forward that takes `seconds`; the event returned happens when it is done."""
+        now_s = self._env.now
+        self._free_s = max(now_s, self._free_s) + seconds
+        return self._env.timeout(self._free_s - now_s)
 
     @property
     def outstanding_s(self) -> float:
         """Seconds of work submitted and not done."""
-        return self._waiting_s + max(0.0, self._busy_until_s - self._env.now)
-
-    def _forward(self, seconds: float) -> Process:
-        with self._turn.request() as turn:
-            yield turn
-            self._waiting_s -= seconds
-            self._busy_until_s = self._env.now + seconds
-            yield self._env.timeout(seconds)
+        return max(0.0, self._free_s - self._env.now)
 
 
 class Host:
@@ -51,7 +43,7 @@ class Host:
         self._env = env
         self._costs = costs
         self._device = Device(env)
-        self._in_flight: deque[simpy.Process] = deque()
+        self._in_flight: deque[simpy.Event] = deque()
         self._context = context
         self.passed_s: list[float] = []
         """The host's clock after each event."""

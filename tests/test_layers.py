@@ -134,7 +134,7 @@ def may_use(module: Module, found: Import) -> bool:
         case "mlx" | "mlx_lm":
             return module.name == "calibration.mlx_engine"
         case "simpy":
-            return module.name == "simulator.simpy_clocks"
+            return module.name in ("simulator.simpy_clocks", "simulator.serving.simpy_server")
         case "optuna":
             return module.package == "tuning"
         case "pandas":
@@ -206,6 +206,7 @@ def test_an_import_upward_is_found(name: str, source: str, found: list[str]) -> 
         ("simulator.run", "import pandas as pd", False),
         ("simulator.cli", "import rich.progress", False),
         ("simulator.simpy_clocks", "import simpy", True),
+        ("simulator.serving.simpy_server", "import simpy", True),
         ("simulator.clocks", "from simpy.events import Event", False),
         ("tuning.search", "import optuna", True),
     ],

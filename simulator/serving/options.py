@@ -7,6 +7,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 
+from simulator.serving.arrivals import FORMS, arrivals
 from simulator.serving.server import Server, Storage
 from simulator.serving.service import Service
 
@@ -27,6 +28,11 @@ OPTIONS = (
     ),
     click.option("--max-kv-size", type=int, metavar="N", help="Positions a row may keep; nothing is then pipelined."),
     click.option("--concurrency", type=int, metavar="N", help="Clients that send one request after another."),
+    click.option(
+        "--arrivals", metavar="PROCESS", help=f"When requests arrive, one of {FORMS}.  [default: now, all at once]"
+    ),
+    click.option("--queue-limit", type=int, metavar="N", help="Requests that may wait; further ones are refused."),
+    click.option("--seed", type=int, metavar="N", help="Of random arrivals.  [default: 0]"),
 )
 
 
@@ -49,5 +55,10 @@ def chosen_service(options: Mapping[str, Any], *, pipelined: bool) -> Service | 
         if given:
             raise click.UsageError(f"--{next(iter(given)).replace('_', '-')} needs --serve")
         return None
-    clients = given.pop("concurrency", None)
-    return Service(server=Server(**given, pipelined=pipelined), clients=clients)
+    return Service(
+        clients=given.pop("concurrency", None),
+        arrivals=arrivals(given.pop("arrivals", "now")),
+        queue_limit=given.pop("queue_limit", None),
+        seed=given.pop("seed", 0),
+        server=Server(**given, pipelined=pipelined),
+    )

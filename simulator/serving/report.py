@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibration import Profile
-from simulator.report import COUNTERS, origin, table
+from simulator.report import COUNTERS, answer, origin, table
+from simulator.serving.latencies import latencies
 from simulator.serving.results import Record, ServedResult
 from simulator.serving.tick import Tick
 
@@ -13,15 +14,20 @@ KINDS = ("prefill", "steady", "switch", "sync", "verify")
 
 
 def serving_report(results: Sequence[ServedResult], profile: Profile) -> str:
-    """Return the report of one trace served under one policy or several."""
+    """Return the report of one trace served under one policy or several; the last lines are the answer."""
     first = results[0]
     lines = [origin(first.trace, first.header["model"], len(first.records), profile), f"server   {first.service}"]
     lines += [f"policy   {result.policy}" for result in results]
-    blocks = ["\n".join(lines), _requests(first) if len(results) == 1 else _policies(results), _ticks(results)]
+    blocks = ["\n".join(lines), _requests(first) if len(results) == 1 else _policies(results)]
+    beside = ([first.plain] if first.plain else []) + list(results)
+    blocks += [_ticks(beside), *([] if first.untimed else [latencies(beside)])]
     blocks += [
         "\n".join([f"{result.policy}, tick by tick", *map(_line, result.ticks)]) for result in results if result.ticks
     ]
-    return "\n\n".join(blocks)
+    said = [f"saturated under {one.policy}: {one.saturated}" for one in beside if one.saturated]
+    said += [_warm_up(one) for one in results if one.warm_up_s]
+    said += [f"not timed: {first.untimed}"] if first.untimed else [*map(_answer, results)]
+    return "\n\n".join([*blocks, "\n".join(said)])
 
 
 def _requests(result: ServedResult) -> str:
@@ -46,12 +52,36 @@ def _counters(one: Record) -> list[str]:
 
 
 def _ticks(results: Sequence[ServedResult]) -> str:
-    rows: list[Sequence[str]] = [("ticks", *KINDS, "total")]
-    rows += [
-        (str(result.policy), *(str(result.kinds[kind]) for kind in KINDS), str(result.kinds.total()))
-        for result in results
-    ]
+    heads = ("ticks", *KINDS, "total", "in flight", "false switches", "wasted forwards", "verifies a tick")
+    rows: list[Sequence[str]] = [heads]
+    for result in results:
+        ticks = result.decode_ticks
+        rows.append(
+            (
+                str(result.policy),
+                *(str(result.kinds[kind]) for kind in KINDS),
+                str(result.kinds.total()),
+                f"{result.primed / ticks * 100:.1f} %" if ticks else "-",
+                str(result.false_switches),
+                str(result.wasted),
+                f"{result.verifies / ticks:.3f}" if ticks else "-",
+            )
+        )
     return table(rows)
+
+
+def _warm_up(result: ServedResult) -> str:
+    return (
+        f"{result.policy}: the first verify of every width took {result.warm_up_s * 1000:.3g} ms, once; "
+        "what building its kernels takes is not known and not in it"
+    )
+
+
+def _answer(result: ServedResult) -> str:
+    """Return the line that answers the question, per request and in all."""
+    ratio = result.speedup
+    in_all = "" if ratio is None else f" ({ratio:.2f} times its tokens/s in all)"
+    return f"{answer(str(result.policy), result.decode_speedup)}{in_all}"
 
 
 def _line(tick: Tick) -> str:

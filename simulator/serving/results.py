@@ -7,14 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import traces
-from policies import Policy, Prices
-from simulator.errors import SimulationError
-from simulator.oracle import Oracle
-from simulator.serving.recorded import serve
+from policies import Policy
 from simulator.serving.row import Row
 from simulator.serving.service import Service
 from simulator.serving.tick import Tick
+from simulator.serving.timeline import Timeline
 
 Record = dict[str, Any]
 
@@ -22,21 +19,6 @@ DRAFTER = ("drafted_rounds", "paused_rounds", "proposed", "accepted", "shadow_co
 """Counters that the drafter keeps: those of asks that were not retracted."""
 SUMMED = ("prompt_tokens", "generated", "rounds", *DRAFTER, "drains", "phantom_drains")
 """Fields of a request that the totals are sums of."""
-
-
-def record(row: Row) -> Record:
-    """Return the record of a released request; field names and order are a contract (docs/reference/commands.md)."""
-    found = {
-        "id": row.id,
-        "prompt_tokens": row.job.prompt_tokens,
-        "generated": row.generated,
-        "rounds": row.rounds,
-        **{name: getattr(row.drafter, name) if row.drafter else 0 for name in DRAFTER},
-        "drains": row.drains,
-        "phantom_drains": row.phantom_drains,
-        "finish": row.end,
-    }
-    return found | ({"reason": row.job.reason} if row.job.reason else {})
 
 
 @dataclass(slots=True)
@@ -49,31 +31,108 @@ class ServedResult:
     header: Mapping[str, Any]
     """What the trace says of itself."""
     service: Service
+    timeline: Timeline | None = None
+    """When it all happened; None when no clock ran."""
+    untimed: str | None = None
+    """Why none did."""
     ticks: list[Tick] = field(default_factory=list)
     """Every tick; empty unless asked for."""
     kinds: Counter[str] = field(default_factory=Counter)
     """How many ticks there were of each kind."""
+    primed: int = 0
+    """Decode ticks that ended with a step in flight."""
+    verifies: int = 0
+    """Verify rounds."""
+    false_switches: int = 0
+    """Switch ticks after which nobody had anything to propose."""
+    warm_up_s: float = 0.0
+    """Seconds spent on the first verify of every width."""
+    wasted: int = 0
+    """Forwards whose results were thrown away."""
+    plain: ServedResult | None = None
+    """The same requests served without prompt lookup."""
     _records: dict[str, Record] = field(default_factory=dict)
+    _switched: bool = False
+    """Whether the last decode tick was a switch."""
 
     def add(self, tick: Tick, *, events: bool = False) -> None:
         """Take in one more tick, and keep it on request."""
-        self.kinds[tick.worked.kind] += 1
+        kind = tick.worked.kind
+        self.kinds[kind] += 1
+        if kind != "prefill":
+            self.primed += tick.primed
+            self.verifies += len(tick.worked.verify)
+            self.false_switches += self._switched and kind != "verify"
+            self._switched = kind == "switch"
         # Requests are reported in order of arrival, whatever order they are released in.
-        self._records.update((name, {}) for name in tick.arrived)
-        self._records.update((row.id, record(row)) for row in tick.released)
+        if tick.arrived:
+            self._records.update((name, {}) for name in tick.arrived)
+        for row in tick.released:
+            self._records[row.id] = self._record(row)
         if events:
             self.ticks.append(tick)
 
     @property
+    def decode_ticks(self) -> int:
+        """Ticks that decoded."""
+        return self.kinds.total() - self.kinds["prefill"]
+
+    @property
     def records(self) -> list[Record]:
         """One record a request, in order of arrival."""
-        return list(self._records.values())
+        if self.plain is None:
+            return list(self._records.values())
+        plain = self.plain._records
+        return [one | _beside(one, plain[name]) for name, one in self._records.items()]
 
     @property
     def total(self) -> Record:
-        """The sums over requests, and the ticks by kind."""
+        """The sums over requests, the ticks by kind, and what the clock says of the whole run."""
         sums = {name: sum(one[name] for one in self._records.values()) for name in SUMMED}
-        return {**sums, "ticks": dict(sorted(self.kinds.items()))}
+        found: Record = {**sums, "ticks": dict(sorted(self.kinds.items()))}
+        if self.timeline is None:
+            return found
+        ticks, drafted = self.decode_ticks, sums["drafted_rounds"]
+        found |= {
+            "lookahead_share": self.primed / ticks if ticks else None,
+            "switch_ticks": self.kinds["switch"],
+            "false_switches": self.false_switches,
+            "wasted_forwards": self.wasted,
+            "verify_rounds_per_tick": self.verifies / ticks if ticks else None,
+            "accepted_per_verify": sums["accepted"] / drafted if drafted else None,
+            "warm_up_s": self.warm_up_s,
+            **self.timeline.document(),
+            "saturated": self.saturated,
+        }
+        if self.plain is not None and self.plain.timeline is not None:
+            found["plain"] = self.plain.timeline.document()
+        return found | {"decode_speedup": self.decode_speedup, "speedup": self.speedup}
+
+    @property
+    def saturated(self) -> str | None:
+        """Say that requests came faster than they could be served, and what shows it."""
+        line, parallel = self.timeline, self.service.server.parallel
+        if line is None or not self.service.arrivals.open:
+            return None
+        if not line.rejected and line.waiting_at_last <= parallel:
+            return None
+        came_s = line.last_arrival_s - line.first_arrival_s
+        came = f"{line.arrivals / came_s:.3g}/s" if came_s else "at once"
+        left = f"{(line.arrivals - len(line.rejected)) / line.span_s:.3g}/s" if line.span_s else "at once"
+        refused = f", {len(line.rejected)} were refused" if line.rejected else ""
+        return f"{line.waiting_at_last} waited when the last request came{refused}: they came {came} and left {left}"
+
+    @property
+    def decode_speedup(self) -> float | None:
+        """Seconds from first to last token, summed over requests: plain decoding's over this one's."""
+        mine, plain = self.timeline, (self.plain or self).timeline
+        return _ratio(plain.decode_s, mine.decode_s) if mine and plain else None
+
+    @property
+    def speedup(self) -> float | None:
+        """Seconds from the first arrival to the last token: plain decoding's over this one's."""
+        mine, plain = self.timeline, (self.plain or self).timeline
+        return _ratio(plain.span_s, mine.span_s) if mine and plain else None
 
     def document(self, profile: str, notes: Sequence[str]) -> Record:
         """Return the JSON document; its fields are a contract with other tools (docs/reference/commands.md)."""
@@ -83,30 +142,40 @@ class ServedResult:
             "trace": self.trace,
             "serve": self.service.settings,
             "requests": self.records,
+            "rejected": self.timeline.rejected if self.timeline else [],
             "total": self.total,
-            "notes": list(notes),
+            "notes": [*notes, *([f"not timed: {self.untimed}"] if self.untimed else [])],
         }
         return document | ({"ticks": [tick.document() for tick in self.ticks]} if self.ticks else {})
 
+    def _record(self, row: Row) -> Record:
+        """Return the record of a released request; field names and order are a contract."""
+        found = {
+            "id": row.id,
+            "prompt_tokens": row.job.prompt_tokens,
+            "generated": row.generated,
+            "rounds": row.rounds,
+            **{name: getattr(row.drafter, name) if row.drafter else 0 for name in DRAFTER},
+            "drains": row.drains,
+            "phantom_drains": row.phantom_drains,
+            "finish": row.end,
+        }
+        if self.timeline is not None:
+            found |= self.timeline.released(row.id).document()
+        return found | ({"reason": row.job.reason} if row.job.reason else {})
 
-def serve_trace(where: str, policy: Policy, prices: Prices, service: Service, *, events: bool) -> ServedResult:
-    """Serve every request of a trace under a policy.
 
-    Args:
-        where: a shipped trace or a file.
-        policy: what to propose and when.
-        prices: what a policy may know of the machine.
-        service: the server and who uses it.
-        events: keep every tick.
+def _beside(one: Record, plain: Record) -> Record:
+    """Return what a record says of the same request without prompt lookup."""
+    return {
+        "plain_ttft_s": plain["ttft_s"],
+        "plain_decode_s": plain["decode_s"],
+        "decode_speedup": _ratio(plain["decode_s"], one["decode_s"]),
+    }
 
-    Raises:
-        TraceError: the trace cannot be read or is refused.
-        SimulationError: a policy that cannot serve, or a prompt that does not fit the server.
-    """
-    if isinstance(policy, Oracle):
-        raise SimulationError("oracle plans one reply at a time and cannot serve")
-    with traces.open_trace(where) as reader:
-        result = ServedResult(policy, reader.source, reader.header, service)
-        for tick in serve(reader, policy, prices, service.server, clients=service.clients):
-            result.add(tick, events=events)
-    return result
+
+def _ratio(numerator: float, denominator: float) -> float | None:
+    """Divide two times; nothing over nothing is the same, and something over nothing is no ratio."""
+    if denominator:
+        return numerator / denominator
+    return None if numerator else 1.0

@@ -1,0 +1,183 @@
+"""What happened when: arrivals, first tokens, the gaps between tokens, and how many waited how long."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from simulator.serving.distribution import spread
+
+Spread = dict[str, float] | None
+
+GRAIN_S = 1e-6
+"""Gaps are counted in whole microseconds, so that memory does not grow with the tokens served."""
+
+
+@dataclass(slots=True)
+class Request:
+    """The times of one request so far."""
+
+    arrived_s: float
+    admitted_s: float = 0.0
+    """When its first prompt token was forwarded."""
+    first_s: float = 0.0
+    """When its first token was emitted."""
+    last_s: float = 0.0
+    tokens: int = 0
+    gaps: Counter[float] = field(default_factory=Counter)
+    """Seconds between tokens, and how often each occurred; tokens of one verify come together."""
+
+    @property
+    def ttft_s(self) -> float | None:
+        """Seconds from the arrival to the first token; None without one."""
+        return self.first_s - self.arrived_s if self.tokens else None
+
+    @property
+    def decode_s(self) -> float:
+        """Seconds from the first token to the last."""
+        return self.last_s - self.first_s
+
+    @property
+    def decode_tokens_per_s(self) -> float | None:
+        """Tokens after the first over the seconds they took; None where there are none or they took none."""
+        return (self.tokens - 1) / self.decode_s if self.decode_s > 0 else None
+
+    def document(self) -> dict[str, float | Spread]:
+        """Return the times as a record shows them."""
+        total_s = self.last_s - self.arrived_s if self.tokens else 0.0
+        return {
+            "arrival_s": self.arrived_s,
+            "queue_s": self.admitted_s - self.arrived_s,
+            "ttft_s": self.ttft_s,
+            "itl_s": spread(self.gaps),
+            "decode_s": self.decode_s,
+            "total_s": total_s,
+            "tokens_per_s": self.tokens / total_s if total_s > 0 else None,
+            "decode_tokens_per_s": self.decode_tokens_per_s,
+        }
+
+
+class Timeline:
+    """The times of a whole run."""
+
+    def __init__(self) -> None:
+        self.rejected: list[str] = []
+        """Requests that found the queue full."""
+        self.ttft_s: Counter[float] = Counter()
+        self.gaps_s: Counter[float] = Counter()
+        self.rates: Counter[float] = Counter()
+        """Decode tokens a second, one a request."""
+        self.longest_queue = 0
+        """Requests that waited at once, at most."""
+        self.waiting_at_last = 0
+        """Requests waiting when the last arrived, itself included."""
+        self.arrivals = 0
+        self.first_arrival_s = 0.0
+        self.last_arrival_s = 0.0
+        self.end_s = 0.0
+        """When the last token was emitted."""
+        self.tokens = 0
+        self.decode_s = 0.0
+        """Seconds from first to last token, summed over requests."""
+        self._open: dict[str, Request] = {}
+        self._held_s: dict[float, float] = {}
+        """For how many seconds how many requests waited."""
+        self._waiting = 0
+        self._since_s = 0.0
+
+    def arrived(self, name: str, at_s: float, waiting: int) -> None:
+        """Note an arrival, and that `waiting` requests wait now."""
+        self._open[name] = Request(at_s)
+        self._came(at_s)
+        self._set_waiting(waiting, at_s)
+        self.waiting_at_last = waiting
+
+    def refused(self, name: str, at_s: float) -> None:
+        """Note an arrival that found the queue full."""
+        self.rejected.append(name)
+        self._came(at_s)
+        self.waiting_at_last = self._waiting
+
+    def admitted(self, name: str, at_s: float, waiting: int) -> None:
+        """Note that a request got its slot, and that `waiting` requests wait now."""
+        self._open[name].admitted_s = at_s
+        self._set_waiting(waiting, at_s)
+
+    def emitted(self, counts: Mapping[str, int], at_s: float, verified_s: Mapping[str, float]) -> None:
+        """Note the tokens of a tick.
+
+        Args:
+            counts: tokens of each row.
+            at_s: when all rows but those that verified emitted theirs.
+            verified_s: when those did.
+        """
+        for name, count in counts.items():
+            if count:
+                request = self._open[name]
+                now_s = verified_s.get(name, at_s) if verified_s else at_s
+                if request.tokens:
+                    request.gaps[now_s - request.last_s] += 1
+                else:
+                    request.first_s = now_s
+                if count > 1:
+                    request.gaps[0.0] += count - 1
+                request.last_s = now_s
+                request.tokens += count
+
+    def released(self, name: str) -> Request:
+        """Close a request and return its times."""
+        request = self._open.pop(name)
+        self.tokens += request.tokens
+        self.decode_s += request.decode_s
+        self.end_s = max(self.end_s, request.last_s)
+        if request.ttft_s is not None:
+            self.ttft_s[request.ttft_s] += 1
+        if request.decode_tokens_per_s is not None:
+            self.rates[request.decode_tokens_per_s] += 1
+        for gap_s, count in request.gaps.items():
+            self.gaps_s[round(gap_s / GRAIN_S) * GRAIN_S] += count
+        return request
+
+    @property
+    def span_s(self) -> float:
+        """Seconds from the first arrival to the last token."""
+        return max(0.0, self.end_s - self.first_arrival_s)
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """Tokens of all requests a second; None when no time passed."""
+        return self.tokens / self.span_s if self.span_s > 0 else None
+
+    @property
+    def queue_spread(self) -> Spread:
+        """How many requests waited, over time; None when no time passed."""
+        held = dict(self._held_s)
+        if self.end_s > self._since_s:
+            held[self._waiting] = held.get(self._waiting, 0.0) + self.end_s - self._since_s
+        return spread(held)
+
+    def document(self) -> dict[str, object]:
+        """Return what a report says of the whole run."""
+        return {
+            "span_s": self.span_s,
+            "tokens_per_s": self.tokens_per_s,
+            "ttft_s": spread(self.ttft_s),
+            "itl_s": spread(self.gaps_s),
+            "decode_s": self.decode_s,
+            "decode_tokens_per_s": spread(self.rates, slow=True),
+            "queue": (self.queue_spread or {}) | {"longest": self.longest_queue},
+            "rejected": len(self.rejected),
+        }
+
+    def _came(self, at_s: float) -> None:
+        if not self.arrivals:
+            self.first_arrival_s = self._since_s = at_s
+        self.arrivals += 1
+        self.last_arrival_s = at_s
+
+    def _set_waiting(self, waiting: int, at_s: float) -> None:
+        if at_s > self._since_s:
+            self._held_s[self._waiting] = self._held_s.get(self._waiting, 0.0) + at_s - self._since_s
+        self._waiting, self._since_s = waiting, at_s
+        self.longest_queue = max(self.longest_queue, waiting)
