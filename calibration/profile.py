@@ -21,7 +21,7 @@ from calibration.errors import ProfileError
 from calibration.identification import Bound, HostTimes, Shares, identify
 from calibration.prefill import Prefill, PrefillTable
 from calibration.server_costs import ServerCosts, StorageKind
-from calibration.serving import Serving, StorageTable
+from calibration.serving import NO_SERVING, NOTHING_KNOWN, Serving
 from calibration.serving_file import document as serving_document
 from calibration.widths import filled
 
@@ -107,7 +107,7 @@ class Profile:
     host_work_s: float = 0.0
     """Further seconds of the host per emitted token."""
     provenance: Provenance | None = None
-    serving: Serving = Serving()
+    serving: Serving = NO_SERVING
     """What a server's forwards cost beyond those of one request, as far as it is known."""
 
     def __post_init__(self) -> None:
@@ -132,7 +132,7 @@ class Profile:
                 f"prefill.tokens: ends at {self.prefill.tokens[-1]}, before the last context that used_for declares "
                 f"({last})"
             )
-        if self.bound == "host" and self.serving != Serving():
+        if self.bound == "host" and self.serving != NO_SERVING:
             raise ProfileError("serving: needs bound: device; a host-bound step does not tell what the device takes")
         _ = self.shares  # a contradiction shows here rather than at the first cost asked
 
@@ -183,7 +183,7 @@ class Profile:
             storage: where rows keep their KV state.
         """
         table = self.serving.dense if storage == "dense" else self.serving.paged
-        return ServerCosts(costs, storage, table or StorageTable())
+        return ServerCosts(costs, storage, table or NOTHING_KNOWN)
 
     def document(self) -> dict[str, Any]:
         """Return the profile as plain values, in the order of its file and without what is not known."""

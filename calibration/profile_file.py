@@ -14,7 +14,7 @@ from calibration.errors import ProfileError
 from calibration.fields import integer, number, optional, several, text
 from calibration.identification import Bound
 from calibration.profile import FORMAT, KEYS, Machine, Profile, Provenance
-from calibration.serving import Serving
+from calibration.serving import NO_SERVING
 from calibration.serving_file import prefill, serving, used_for
 from calibration.strict_yaml import Scalar, Tree, parse
 
@@ -110,7 +110,7 @@ def _profile(document: Tree) -> Profile:
         **seconds,
         host_work_s=optional(number, tree, "", "host_work_s") or 0.0,
         provenance=optional(_provenance, tree, "", "provenance"),
-        serving=optional(serving, tree, "", "serving") or Serving(),
+        serving=optional(serving, tree, "", "serving") or NO_SERVING,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibration.costs import Costs, spans
 from calibration.errors import ProfileError
-from calibration.serving import AssumedVerify, ServedForward, StorageTable
+from calibration.serving import NOTHING_KNOWN, AssumedVerify, ServedForward, StorageTable
 
 StorageKind = Literal["dense", "paged"]
 
@@ -27,7 +27,7 @@ class ServerCosts:
     costs: Costs
     """Those of one request; the host's part is theirs."""
     storage: StorageKind = "dense"
-    table: StorageTable = StorageTable()
+    table: StorageTable = NOTHING_KNOWN
     _steps: dict[int, list[float]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _verifies: dict[int, list[float]] = field(default_factory=dict, init=False, repr=False, compare=False)
 

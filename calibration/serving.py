@@ -124,6 +124,10 @@ class StorageTable:
             checks.legible(self.prefill.source, f"{where}.prefill.source")
 
 
+NOTHING_KNOWN = StorageTable()
+"""No figures at all."""
+
+
 @dataclass(frozen=True)
 class Serving:
     """The tables of the two kinds of storage."""
@@ -135,6 +139,10 @@ class Serving:
         for where, table in (("dense", self.dense), ("paged", self.paged)):
             if table is not None:
                 table.check(f"serving.{where}")
+
+
+NO_SERVING = Serving()
+"""What most profiles say of servers."""
 
 
 def _check_all(entries: Sequence[ServedForward], where: str, size: str, seconds: str) -> None:

@@ -57,6 +57,10 @@ class Arrivals:
         return repeat(1 / self.rate)
 
 
+AT_ONCE = Arrivals()
+"""Every request is there when the clock starts."""
+
+
 def arrivals(text: str) -> Arrivals:
     """Read a process of arrivals from a command line.
 

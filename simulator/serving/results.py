@@ -55,8 +55,8 @@ class ServedResult:
     _switched: bool = False
     """Whether the last decode tick was a switch."""
 
-    def add(self, tick: Tick, *, events: bool = False) -> None:
-        """Take in one more tick, and keep it on request."""
+    def add(self, tick: Tick, at_s: float = 0.0, *, events: bool = False) -> None:
+        """Take in one more tick, which ended at `at_s` on the clock, and keep it on request."""
         kind = tick.worked.kind
         self.kinds[kind] += 1
         if kind != "prefill":
@@ -68,7 +68,7 @@ class ServedResult:
         if tick.arrived:
             self._records.update((name, {}) for name in tick.arrived)
         for row in tick.released:
-            self._records[row.id] = self._record(row)
+            self._records[row.id] = self._record(row, at_s)
         if events:
             self.ticks.append(tick)
 
@@ -124,13 +124,13 @@ class ServedResult:
 
     @property
     def decode_speedup(self) -> float | None:
-        """Seconds from first to last token, summed over requests: plain decoding's over this one's."""
+        """Seconds from the first token to the end, summed over requests: plain decoding's over this one's."""
         mine, plain = self.timeline, (self.plain or self).timeline
         return _ratio(plain.decode_s, mine.decode_s) if mine and plain else None
 
     @property
     def speedup(self) -> float | None:
-        """Seconds from the first arrival to the last token: plain decoding's over this one's."""
+        """Seconds from the first arrival to the last release: plain decoding's over this one's."""
         mine, plain = self.timeline, (self.plain or self).timeline
         return _ratio(plain.span_s, mine.span_s) if mine and plain else None
 
@@ -148,7 +148,7 @@ class ServedResult:
         }
         return document | ({"ticks": [tick.document() for tick in self.ticks]} if self.ticks else {})
 
-    def _record(self, row: Row) -> Record:
+    def _record(self, row: Row, at_s: float) -> Record:
         """Return the record of a released request; field names and order are a contract."""
         found = {
             "id": row.id,
@@ -161,7 +161,7 @@ class ServedResult:
             "finish": row.end,
         }
         if self.timeline is not None:
-            found |= self.timeline.released(row.id).document()
+            found |= self.timeline.released(row.id, at_s).document()
         return found | ({"reason": row.job.reason} if row.job.reason else {})
 
 

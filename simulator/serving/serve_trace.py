@@ -79,7 +79,9 @@ def _scheduled(
 def _timed(where: str, policy: Policy, costs: ServerCosts, service: Service, *, events: bool) -> ServedResult:
     with traces.open_trace(where) as reader:
         result = ServedResult(policy, reader.source, reader.header, service)
-        server = SimpyServer(policy, costs.costs, costs, service, lambda tick: result.add(tick, events=events))
+        server = SimpyServer(
+            policy, costs.costs, costs, service, lambda tick, at_s: result.add(tick, at_s, events=events)
+        )
         result.timeline = server.timeline
         server.run(iter(reader))
     result.warm_up_s, result.wasted = server.host.warm_up_s, server.host.wasted

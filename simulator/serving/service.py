@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from simulator.errors import SimulationError
-from simulator.serving.arrivals import Arrivals
+from simulator.serving.arrivals import AT_ONCE, Arrivals
 from simulator.serving.server import Server
 
 
@@ -21,7 +21,7 @@ class Service:
     server: Server
     clients: int | None = None
     """Clients that each send a request as soon as an earlier one is released; None leaves it to `arrivals`."""
-    arrivals: Arrivals = Arrivals()
+    arrivals: Arrivals = AT_ONCE
     """When requests come."""
     queue_limit: int | None = None
     """Requests that may wait; further ones are refused. None takes any number."""
@@ -37,7 +37,7 @@ class Service:
             raise SimulationError("queue_limit: clients wait for their answers, so none of theirs is refused")
         if self.clients is not None and self.arrivals.open:
             raise SimulationError(
-                f"concurrency: clients send when they are answered, so they have no arrivals (got {self.arrivals.text!r})"
+                f"concurrency: clients send when they are answered, and not by arrivals (got {self.arrivals.text!r})"
             )
 
     @property

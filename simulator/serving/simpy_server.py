@@ -121,7 +121,7 @@ class SimpyServer:
     """Serves recorded requests on a clock."""
 
     def __init__(
-        self, policy: Policy, prices: Prices, costs: ServerCosts, service: Service, seen: Callable[[Tick], None]
+        self, policy: Policy, prices: Prices, costs: ServerCosts, service: Service, seen: Callable[[Tick, float], None]
     ) -> None:
         """Set a server up.
 
@@ -130,7 +130,7 @@ class SimpyServer:
             prices: what a policy may know of the machine.
             costs: what forwards cost.
             service: the server and who uses it.
-            seen: called with every tick when it is over.
+            seen: called with every tick when it is over, and the seconds on the clock.
         """
         self.timeline = Timeline()
         self._env = simpy.Environment()
@@ -189,7 +189,7 @@ class SimpyServer:
         return len(self._inbox) + self._scheduler.waiting
 
     def _serve(self) -> Process:
-        scheduler, replies = self._scheduler, self._replies
+        replies = self._replies
         while True:
             arrived, self._inbox = self._inbox, []
             tick = yield from self._timed(Inbox(arrived))
@@ -199,7 +199,7 @@ class SimpyServer:
                 continue
             for row in tick.released:
                 replies.forget(row)
-            self._seen(tick)
+            self._seen(tick, self._env.now)
             if self._service.clients is not None:
                 self._let_in(len(tick.released))
 

@@ -24,6 +24,9 @@ class Request:
     first_s: float = 0.0
     """When its first token was emitted."""
     last_s: float = 0.0
+    """When its last token so far was emitted."""
+    ended_s: float = 0.0
+    """When it was released, its stop read."""
     tokens: int = 0
     gaps: Counter[float] = field(default_factory=Counter)
     """Seconds between tokens, and how often each occurred; tokens of one verify come together."""
@@ -35,8 +38,13 @@ class Request:
 
     @property
     def decode_s(self) -> float:
-        """Seconds from the first token to the last."""
-        return self.last_s - self.first_s
+        """Seconds from the first token to the end."""
+        return self.ended_s - self.first_s if self.tokens else 0.0
+
+    @property
+    def total_s(self) -> float:
+        """Seconds from the arrival to the end."""
+        return self.ended_s - self.arrived_s
 
     @property
     def decode_tokens_per_s(self) -> float | None:
@@ -45,15 +53,14 @@ class Request:
 
     def document(self) -> dict[str, float | Spread]:
         """Return the times as a record shows them."""
-        total_s = self.last_s - self.arrived_s if self.tokens else 0.0
         return {
             "arrival_s": self.arrived_s,
             "queue_s": self.admitted_s - self.arrived_s,
             "ttft_s": self.ttft_s,
             "itl_s": spread(self.gaps),
             "decode_s": self.decode_s,
-            "total_s": total_s,
-            "tokens_per_s": self.tokens / total_s if total_s > 0 else None,
+            "total_s": self.total_s,
+            "tokens_per_s": self.tokens / self.total_s if self.total_s > 0 else None,
             "decode_tokens_per_s": self.decode_tokens_per_s,
         }
 
@@ -76,10 +83,10 @@ class Timeline:
         self.first_arrival_s = 0.0
         self.last_arrival_s = 0.0
         self.end_s = 0.0
-        """When the last token was emitted."""
+        """When the last request was released."""
         self.tokens = 0
         self.decode_s = 0.0
-        """Seconds from first to last token, summed over requests."""
+        """Seconds from the first token to the end, summed over requests."""
         self._open: dict[str, Request] = {}
         self._held_s: dict[float, float] = {}
         """For how many seconds how many requests waited."""
@@ -125,12 +132,13 @@ class Timeline:
                 request.last_s = now_s
                 request.tokens += count
 
-    def released(self, name: str) -> Request:
+    def released(self, name: str, at_s: float) -> Request:
         """Close a request and return its times."""
         request = self._open.pop(name)
+        request.ended_s = at_s
         self.tokens += request.tokens
         self.decode_s += request.decode_s
-        self.end_s = max(self.end_s, request.last_s)
+        self.end_s = at_s
         if request.ttft_s is not None:
             self.ttft_s[request.ttft_s] += 1
         if request.decode_tokens_per_s is not None:
@@ -141,7 +149,7 @@ class Timeline:
 
     @property
     def span_s(self) -> float:
-        """Seconds from the first arrival to the last token."""
+        """Seconds from the first arrival to the last release."""
         return max(0.0, self.end_s - self.first_arrival_s)
 
     @property
