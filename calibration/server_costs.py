@@ -66,7 +66,9 @@ class ServerCosts:
 
     def notes(self, rows: int) -> list[str]:
         """Return what a report must say that stands on steps of up to so many rows and on verifies."""
-        found = [
+        own = self.table.prefill
+        found = [note for note in self.costs.notes if own is None or note != f"prefill: {self.costs.prefill.source}"]
+        found += [
             f"assumed, a step of {_rows(step.size)} on {self.storage} storage: {step.assumed}"
             for step in self.table.steps
             if step.assumed and step.size <= rows
@@ -81,8 +83,8 @@ class ServerCosts:
                 for one in verify
                 if one.assumed
             ]
-        if self.table.prefill is not None:
-            found.append(f"prefill on {self.storage} storage: {self.table.prefill.source}")
+        if own is not None:
+            found.append(f"prefill on {self.storage} storage: {own.source}")
         return found
 
     def _step_row(self, rows: int) -> list[float]:
@@ -110,9 +112,9 @@ class ServerCosts:
                 return _spread(one, costs.launch_s + costs.read_s)
         if not verify and self.storage == "dense":
             return costs.device_row(width)
-        have = f"widths: {spans([one.size for one in verify])}" if verify else "there are none at all"
+        have = spans([one.size for one in verify]) or "none"
         raise ProfileError(
-            f"profile {costs.name} has no cost of a verify of width {width} on {self.storage} storage ({have})"
+            f"profile {costs.name} has no cost of a verify of width {width} on {self.storage} storage (widths: {have})"
         )
 
     def _at(self, row: Sequence[float], context: int, what: str) -> float:

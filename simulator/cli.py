@@ -111,7 +111,7 @@ def simulate(
             raise ProfileError(f"profile {profile.name} does not say what a first use costs (cost.first_use_s)")
         clocks = TwoClocks(costs, cold=cold)
         server_costs = service and profile.server_costs(costs, "paged" if service.server.paged else "dense")
-        notes = [*costs.notes, *(server_costs.notes(service.server.parallel) if service and server_costs else [])]
+        notes = server_costs.notes(service.server.parallel) if service and server_costs else costs.notes
         engine_logs = EngineLogs(logs)
         answers: list[Sequence[Result]] = []
         served: list[Sequence[ServedResult]] = []
