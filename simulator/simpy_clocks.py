@@ -24,11 +24,10 @@ class Device:
         self._env = env
         self._free_s = 0.0
 
-    def submit(self, seconds: float) -> simpy.Event:
-        """Queue a forward that takes `seconds`; the event returned happens when it is done."""
-        now_s = self._env.now
-        self._free_s = max(now_s, self._free_s) + seconds
-        return self._env.timeout(self._free_s - now_s)
+    def submit(self, seconds: float) -> float:
+        """Queue a forward that takes `seconds`, and return when it will be done."""
+        self._free_s = max(self._env.now, self._free_s) + seconds
+        return self._free_s
 
     @property
     def outstanding_s(self) -> float:
@@ -43,7 +42,7 @@ class Host:
         self._env = env
         self._costs = costs
         self._device = Device(env)
-        self._in_flight: deque[simpy.Event] = deque()
+        self._in_flight: deque[float] = deque()
         self._context = context
         self.passed_s: list[float] = []
         """The host's clock after each event."""
@@ -73,8 +72,8 @@ class Host:
             yield self._env.timeout(self._device.outstanding_s - self._costs.run_ahead_s)
 
     def _read(self, emitted: int) -> Process:
-        yield self._in_flight.popleft()
-        yield self._env.timeout(self._costs.read_s + emitted * self._costs.host_work_s)
+        done_s = max(0.0, self._in_flight.popleft() - self._env.now)
+        yield self._env.timeout(done_s + self._costs.read_s + emitted * self._costs.host_work_s)
         self._context += emitted
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -92,11 +92,8 @@ class RecordedReplies:
         return Landed(emitted, accepted, "stop" if stop else "guard" if guarded else None)
 
 
-def paced(work: Work[T], answer: Callable[[Action], Outcome]) -> Generator[tuple[Action, Outcome], None, T]:
-    """Execute the actions of a scheduler one after another and return what it made of them.
-
-    Each action is yielded with its outcome before the scheduler is told, so that a clock can let its time pass.
-    """
+def carried_out(work: Work[T], answer: Callable[[Action], Outcome]) -> T:
+    """Execute the actions of a scheduler, one after another, and return what it made of them."""
     try:
         action = next(work)
         while True:
@@ -105,19 +102,7 @@ def paced(work: Work[T], answer: Callable[[Action], Outcome]) -> Generator[tuple
             except ForwardError as error:
                 action = work.throw(error)
             else:
-                yield action, outcome
                 action = work.send(outcome)
-    except StopIteration as done:
-        value: T = done.value
-        return value
-
-
-def carried_out(work: Work[T], answer: Callable[[Action], Outcome]) -> T:
-    """Execute the actions of a scheduler in no time and return what it made of them."""
-    pace = paced(work, answer)
-    try:
-        while True:
-            next(pace)
     except StopIteration as done:
         value: T = done.value
         return value

@@ -14,7 +14,7 @@ import simpy
 from calibration import ServerCosts
 from policies import Policy, Prices
 from simulator.serving.actions import Action, Outcome, Prefill, Read, Step, Submit, Unwind, Verify, Warm
-from simulator.serving.recorded import RecordedReplies, paced
+from simulator.serving.recorded import RecordedReplies
 from simulator.serving.row import TOKEN, Job, Row
 from simulator.serving.scheduler import Inbox, Scheduler
 from simulator.serving.service import Service
@@ -41,7 +41,7 @@ class Host:
         self._env = env
         self._costs = costs
         self._device = Device(env)
-        self._in_flight: deque[simpy.Event] = deque()
+        self._in_flight: deque[float] = deque()
         self._rows: Sequence[Row] = ()
         self._prompts = 0
         """Prompt tokens of those rows."""
@@ -49,58 +49,48 @@ class Host:
     def execute(self, action: Action, outcome: Outcome) -> Process:
         """Pass the time of one action, of which `outcome` will be told when it is over."""
         match action:
-            case Read(rows):
-                yield self._in_flight.popleft()
-                yield from self._read(rows, outcome)
             case Submit(rows):
                 yield from self._submit(self._step_s(rows))
+            case Read(rows):
+                yield self._read(_emitted(rows, outcome))
+                self.read_at_s = self._env.now
             case Step(rows):
                 yield from self._submit(self._step_s(rows))
-                yield self._in_flight.popleft()
-                yield from self._read(rows, outcome)
+                yield self._read(_emitted(rows, outcome))
+                self.read_at_s = self._env.now
             case Verify(row, proposed):
-                yield from self._verify(row, proposed + 1)
-                yield from self._work(outcome.get(row, TOKEN).emitted)
+                yield from self._submit(self._costs.verify_s(proposed + 1, row.context - 1))
+                yield self._read(outcome.get(row, TOKEN).emitted)
                 self.verified_at_s[row.id] = self._env.now
             case Unwind(_, positions):
                 self.wasted += positions
                 while self._in_flight:
-                    yield self._in_flight.popleft()
+                    yield self._env.timeout(max(0.0, self._in_flight.popleft() - self._env.now))
             case Prefill(rows, tokens):
                 yield self._env.timeout(self._prefill_s(rows, tokens))
                 self.read_at_s = self._env.now
             case Warm(row, max_draft):
                 since_s = self._env.now
                 for width in range(2, max_draft + 2):
-                    yield from self._verify(row, width)
+                    yield from self._submit(self._costs.verify_s(width, row.context - 1))
+                    yield self._read(0)
                 self.warm_up_s += self._env.now - since_s
 
-    def _verify(self, row: Row, width: int) -> Process:
-        yield from self._submit(self._costs.verify_s(width, row.context - 1))
-        yield self._in_flight.popleft()
-        yield self._env.timeout(self._costs.costs.read_s)
-
     def _submit(self, seconds: float) -> Process:
-        env, costs = self._env, self._costs.costs
+        """Launch a forward, and wait while too much work is outstanding."""
+        costs = self._costs.costs
         if costs.launch_s:
-            yield env.timeout(costs.launch_s)
+            yield self._env.timeout(costs.launch_s)
         self._in_flight.append(self._device.submit(seconds))
         ahead_s = self._device.outstanding_s - costs.run_ahead_s
         if ahead_s > 0:
-            yield env.timeout(ahead_s)
+            yield self._env.timeout(ahead_s)
 
-    def _read(self, rows: Sequence[Row], outcome: Outcome) -> Process:
-        emitted = len(rows)
-        if outcome:
-            emitted = sum(outcome.get(row, TOKEN).emitted for row in rows)
-        costs = self._costs.costs
-        yield self._env.timeout(costs.read_s + emitted * costs.host_work_s)
-        self.read_at_s = self._env.now
-
-    def _work(self, emitted: int) -> Process:
-        work_s = emitted * self._costs.costs.host_work_s
-        if work_s:
-            yield self._env.timeout(work_s)
+    def _read(self, emitted: int) -> simpy.Event:
+        """Return the event of having read the oldest forward in flight and worked on the tokens it emitted."""
+        costs, env = self._costs.costs, self._env
+        left_s = max(0.0, self._in_flight.popleft() - env.now)
+        return env.timeout(left_s + costs.read_s + emitted * costs.host_work_s)
 
     def _step_s(self, rows: Sequence[Row]) -> float:
         """Return what a step of these rows takes; the last token of each enters its KV state with it."""
@@ -207,13 +197,15 @@ class SimpyServer:
         """Run one tick, and note who was admitted and what was emitted when."""
         host = self.host
         host.verified_at_s.clear()
-        work = paced(self._scheduler.tick(inbox), self._replies.answer)
+        work, answer = self._scheduler.tick(inbox), self._replies.answer
         try:
+            action = next(work)
             while True:
-                action, outcome = next(work)
                 if isinstance(action, Prefill):
                     self._note_admitted(action)
+                outcome = answer(action)
                 yield from host.execute(action, outcome)
+                action = work.send(outcome)
         except StopIteration as done:
             tick: Tick | None = done.value
         if tick is not None:
@@ -224,3 +216,7 @@ class SimpyServer:
         for row in prefill.rows:
             if not row.prefilled:
                 self.timeline.admitted(row.id, self._env.now, self._waiting)
+
+
+def _emitted(rows: Sequence[Row], outcome: Outcome) -> int:
+    return sum(outcome.get(row, TOKEN).emitted for row in rows) if outcome else len(rows)

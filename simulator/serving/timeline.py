@@ -10,9 +10,6 @@ from simulator.serving.distribution import spread
 
 Spread = dict[str, float] | None
 
-GRAIN_S = 1e-6
-"""Gaps are counted in whole microseconds, so that memory does not grow with the tokens served."""
-
 
 @dataclass(slots=True)
 class Request:
@@ -28,8 +25,8 @@ class Request:
     ended_s: float = 0.0
     """When it was released, its stop read."""
     tokens: int = 0
-    gaps: Counter[float] = field(default_factory=Counter)
-    """Seconds between tokens, and how often each occurred; tokens of one verify come together."""
+    gaps: Counter[int] = field(default_factory=Counter)
+    """Microseconds between tokens, and how often each occurred; tokens of one verify come together."""
 
     @property
     def ttft_s(self) -> float | None:
@@ -57,7 +54,7 @@ class Request:
             "arrival_s": self.arrived_s,
             "queue_s": self.admitted_s - self.arrived_s,
             "ttft_s": self.ttft_s,
-            "itl_s": spread(self.gaps),
+            "itl_s": _seconds(self.gaps),
             "decode_s": self.decode_s,
             "total_s": self.total_s,
             "tokens_per_s": self.tokens / self.total_s if self.total_s > 0 else None,
@@ -72,7 +69,8 @@ class Timeline:
         self.rejected: list[str] = []
         """Requests that found the queue full."""
         self.ttft_s: Counter[float] = Counter()
-        self.gaps_s: Counter[float] = Counter()
+        self.gaps: Counter[int] = Counter()
+        """Microseconds between tokens, and how often each occurred."""
         self.rates: Counter[float] = Counter()
         """Decode tokens a second, one a request."""
         self.longest_queue = 0
@@ -88,6 +86,12 @@ class Timeline:
         self.decode_s = 0.0
         """Seconds from the first token to the end, summed over requests."""
         self._open: dict[str, Request] = {}
+        self._even: Mapping[str, int] = {}
+        """The rows of the last tick, if each emitted one token."""
+        self._even_gaps: Counter[int] = Counter()
+        """The gaps that these rows have had in common since."""
+        self._even_s = 0.0
+        """When they emitted their last token."""
         self._held_s: dict[float, float] = {}
         """For how many seconds how many requests waited."""
         self._waiting = 0
@@ -119,21 +123,41 @@ class Timeline:
             at_s: when all rows but those that verified emitted theirs.
             verified_s: when those did.
         """
+        if counts == self._even and not verified_s:
+            self._even_gaps[_grains(at_s - self._even_s)] += 1
+            self._even_s = at_s
+            return
+        self._settle()
         for name, count in counts.items():
             if count:
                 request = self._open[name]
-                now_s = verified_s.get(name, at_s) if verified_s else at_s
+                now_s = verified_s.get(name, at_s)
                 if request.tokens:
-                    request.gaps[now_s - request.last_s] += 1
+                    request.gaps[_grains(now_s - request.last_s)] += 1
                 else:
                     request.first_s = now_s
                 if count > 1:
-                    request.gaps[0.0] += count - 1
+                    request.gaps[0] += count - 1
                 request.last_s = now_s
                 request.tokens += count
+        if not verified_s and all(count == 1 for count in counts.values()):
+            self._even, self._even_s = counts, at_s
+
+    def _settle(self) -> None:
+        """Book what rows that emitted one token each, tick after tick, have had in common."""
+        tokens = self._even_gaps.total()
+        if tokens:
+            for name in self._even:
+                request = self._open[name]
+                request.gaps.update(self._even_gaps)
+                request.tokens += tokens
+                request.last_s = self._even_s
+            self._even_gaps.clear()
+        self._even = {}
 
     def released(self, name: str, at_s: float) -> Request:
         """Close a request and return its times."""
+        self._settle()
         request = self._open.pop(name)
         request.ended_s = at_s
         self.tokens += request.tokens
@@ -143,8 +167,7 @@ class Timeline:
             self.ttft_s[request.ttft_s] += 1
         if request.decode_tokens_per_s is not None:
             self.rates[request.decode_tokens_per_s] += 1
-        for gap_s, count in request.gaps.items():
-            self.gaps_s[round(gap_s / GRAIN_S) * GRAIN_S] += count
+        self.gaps.update(request.gaps)
         return request
 
     @property
@@ -171,7 +194,7 @@ class Timeline:
             "span_s": self.span_s,
             "tokens_per_s": self.tokens_per_s,
             "ttft_s": spread(self.ttft_s),
-            "itl_s": spread(self.gaps_s),
+            "itl_s": _seconds(self.gaps),
             "decode_s": self.decode_s,
             "decode_tokens_per_s": spread(self.rates, slow=True),
             "queue": (self.queue_spread or {}) | {"longest": self.longest_queue},
@@ -189,3 +212,12 @@ class Timeline:
             self._held_s[self._waiting] = self._held_s.get(self._waiting, 0.0) + at_s - self._since_s
         self._waiting, self._since_s = waiting, at_s
         self.longest_queue = max(self.longest_queue, waiting)
+
+
+def _grains(seconds: float) -> int:
+    """Return whole microseconds: gaps are counted in them, so that memory does not grow with the tokens served."""
+    return round(seconds * 1e6)
+
+
+def _seconds(gaps: Mapping[int, int]) -> Spread:
+    return spread({micros / 1e6: count for micros, count in gaps.items()})
