@@ -20,19 +20,14 @@ Process = Generator[simpy.Event, None, None]
 class Device:
     """Runs forwards one after another, in the order they were submitted."""
 
-    def __init__(self, env: simpy.Environment) -> None:
-        self._env = env
-        self._free_s = 0.0
+    def __init__(self) -> None:
+        self.free_s = 0.0
+        """When it will have done all that was submitted."""
 
-    def submit(self, seconds: float) -> float:
-        """Queue a forward that takes `seconds`, and return when it will be done."""
-        self._free_s = max(self._env.now, self._free_s) + seconds
-        return self._free_s
-
-    @property
-    def outstanding_s(self) -> float:
-        """Seconds of work submitted and not done."""
-        return max(0.0, self._free_s - self._env.now)
+    def submit(self, at_s: float, seconds: float) -> float:
+        """Queue at `at_s` a forward that takes `seconds`, and return when it will be done."""
+        self.free_s = max(at_s, self.free_s) + seconds
+        return self.free_s
 
 
 class Host:
@@ -41,7 +36,7 @@ class Host:
     def __init__(self, env: simpy.Environment, costs: Costs, context: int) -> None:
         self._env = env
         self._costs = costs
-        self._device = Device(env)
+        self._device = Device()
         self._in_flight: deque[float] = deque()
         self._context = context
         self.passed_s: list[float] = []
@@ -67,9 +62,11 @@ class Host:
         # The current token enters the KV state with the forward; a step in flight has taken it there already.
         seconds = self._costs.device_s(width, self._context - 1 + len(self._in_flight))
         yield self._env.timeout(self._costs.launch_s)
-        self._in_flight.append(self._device.submit(seconds))
-        if self._device.outstanding_s > self._costs.run_ahead_s:
-            yield self._env.timeout(self._device.outstanding_s - self._costs.run_ahead_s)
+        done_s = self._device.submit(self._env.now, seconds)
+        self._in_flight.append(done_s)
+        blocked_s = done_s - self._env.now - self._costs.run_ahead_s
+        if blocked_s > 0:
+            yield self._env.timeout(blocked_s)
 
     def _read(self, emitted: int) -> Process:
         done_s = max(0.0, self._in_flight.popleft() - self._env.now)

@@ -8,7 +8,7 @@ if every row that may be asked has been quiet for long enough.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
@@ -32,6 +32,8 @@ class Batch:
         self._pipeline_after = pipeline_after
         self._pipelinable = True
         self._ids: tuple[str, ...] = ()
+        self._one_each: Mapping[str, int] = {}
+        """What a steady tick emits."""
         self._drained: Sequence[Row] = ()
         """Rows whose proposal kept the last decode tick from submitting a step."""
 
@@ -58,13 +60,14 @@ class Batch:
             safe: whether nobody waits for a slot or a chunk.
             cancelled: ids of requests that their clients have given up.
         """
-        rows, before = self.rows, [row.generated for row in self.rows]
+        before = [row.generated for row in self.rows]
         pipelined = safe and self._pipelinable
         if self.in_flight and not pipelined:
             yield from self.unwind(1)
         asked = self._ask()
-        proposals = {row: tokens for row, tokens in asked.items() if tokens}
-        self._count_phantoms(proposals)
+        proposals = {row: tokens for row, tokens in asked.items() if tokens} if asked else {}
+        if self._drained:
+            self._count_phantoms(proposals)
         verified: tuple[Verified, ...] = ()
         kind: Kind
         if not self.in_flight and proposals:
@@ -75,13 +78,11 @@ class Batch:
             kind = yield from self._switch(asked, proposals)
         else:
             kind = yield from self._steady(cancelled)
-        return Worked(
-            kind,
-            self._ids,
-            {row.id: tokens for row, tokens in asked.items()},
-            {row.id: row.generated - generated for row, generated in zip(rows, before, strict=True)},
-            verified,
-        )
+        emitted = self._one_each
+        if kind != "steady":
+            emitted = {row.id: row.generated - past for row, past in zip(self.rows, before, strict=True)}
+        told = {row.id: tokens for row, tokens in asked.items()} if asked else {}
+        return Worked(kind, self._ids, told, emitted, verified)
 
     def _steady(self, cancelled: AbstractSet[str]) -> Work[Kind]:
         """Submit the next step and read the one in flight; if a row ends there, throw both away and step once more."""
@@ -199,6 +200,7 @@ class Batch:
         server = self._server
         self.rows = rows
         self._ids = tuple(row.id for row in rows)
+        self._one_each = dict.fromkeys(self._ids, 1)
         self._pipelinable = server.pipelined and server.max_kv_size is None and all(row.job.pipelinable for row in rows)
 
 

@@ -65,7 +65,8 @@ class Scheduler:
     def tick(self, inbox: Inbox = EMPTY) -> Work[Tick | None]:
         """Run one iteration; None when there was nothing to do."""
         batch = self._batch
-        self._queue.extend(inbox.arrived)
+        if inbox.arrived:
+            self._queue.extend(inbox.arrived)
         if self.idle:
             return None
         if inbox.preempted or self._preempted:
@@ -77,8 +78,10 @@ class Scheduler:
         else:
             self._waited += 1
             worked = yield from batch.decode(not (self._queue or self._parked), inbox.cancelled)
-        released = yield from self._release(inbox.cancelled)
-        arrived = tuple(job.id for job in inbox.arrived)
+        released: Sequence[Row] = ()
+        if worked.kind != "steady" or inbox.cancelled:
+            released = yield from self._release(inbox.cancelled)
+        arrived = tuple([job.id for job in inbox.arrived]) if inbox.arrived else ()
         return Tick(arrived, worked, batch.in_flight, batch.unwound, tuple(released))
 
     @property
