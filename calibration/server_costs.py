@@ -41,9 +41,12 @@ class ServerCosts:
         Raises:
             ProfileError: no figures for so many rows, or for that context.
         """
-        if rows not in self._steps:
-            self._steps[rows] = self._step_row(rows)
-        return self._at(self._steps[rows], context, f"a step of {_rows(rows)}")
+        row = self._steps.get(rows)
+        if row is None:
+            row = self._steps[rows] = self._step_row(rows)
+        if context < len(row) and row[context] >= 0:
+            return row[context]
+        raise self._outside(row, context, f"a step of {_rows(rows)}")
 
     def verify_s(self, width: int, context: int) -> float:
         """Return the seconds of device time of one row's verify.
@@ -55,9 +58,12 @@ class ServerCosts:
         Raises:
             ProfileError: no figures for that width, or for that context.
         """
-        if width not in self._verifies:
-            self._verifies[width] = self._verify_row(width)
-        return self._at(self._verifies[width], context, f"a verify of width {width}")
+        row = self._verifies.get(width)
+        if row is None:
+            row = self._verifies[width] = self._verify_row(width)
+        if context < len(row) and row[context] >= 0:
+            return row[context]
+        raise self._outside(row, context, f"a verify of width {width}")
 
     def prefill_s(self, tokens: int) -> float:
         """Return the seconds to read a prompt; raises as `Costs.prefill_s` does."""
@@ -117,12 +123,9 @@ class ServerCosts:
             f"profile {costs.name} has no cost of a verify of width {width} on {self.storage} storage (widths: {have})"
         )
 
-    def _at(self, row: Sequence[float], context: int, what: str) -> float:
-        seconds = row[context] if context < len(row) else math.nan
-        if seconds >= 0:
-            return seconds
+    def _outside(self, row: Sequence[float], context: int, what: str) -> ProfileError:
         first = next(place for place, figure in enumerate(row) if figure >= 0)
-        raise ProfileError(
+        return ProfileError(
             f"context {context} is outside the {first}..{len(row) - 1} that profile {self.costs.name} has costs for "
             f"of {what} on {self.storage} storage"
         )

@@ -34,6 +34,8 @@ class Batch:
         self._ids: tuple[str, ...] = ()
         self._one_each: Mapping[str, int] = {}
         """What a steady tick emits."""
+        self._left = 0
+        """With a step in flight: tokens that the row closest to its limit may still emit."""
         self._drained: Sequence[Row] = ()
         """Rows whose proposal kept the last decode tick from submitting a step."""
 
@@ -60,47 +62,46 @@ class Batch:
             safe: whether nobody waits for a slot or a chunk.
             cancelled: ids of requests that their clients have given up.
         """
-        before = [row.generated for row in self.rows]
         pipelined = safe and self._pipelinable
         if self.in_flight and not pipelined:
             yield from self.unwind(1)
         asked = self._ask()
+        told = {row.id: tokens for row, tokens in asked.items()} if asked else {}
         proposals = {row: tokens for row, tokens in asked.items() if tokens} if asked else {}
         if self._drained:
             self._count_phantoms(proposals)
+        if self.in_flight and not proposals and (yield from self._steady(cancelled)):
+            return Worked("steady", self._ids, told, self._one_each)
+        before = [row.generated for row in self.rows]
         verified: tuple[Verified, ...] = ()
         kind: Kind
-        if not self.in_flight and proposals:
-            kind, verified = "verify", (yield from self._verify(proposals))
-        elif not self.in_flight:
-            kind = yield from self._sync(prime=pipelined)
-        elif proposals:
+        if self.in_flight:
             kind = yield from self._switch(asked, proposals)
+        elif proposals:
+            kind, verified = "verify", (yield from self._verify(proposals))
         else:
-            kind = yield from self._steady(cancelled)
-        emitted = self._one_each
-        if kind != "steady":
-            emitted = {row.id: row.generated - past for row, past in zip(self.rows, before, strict=True)}
-        told = {row.id: tokens for row, tokens in asked.items()} if asked else {}
+            kind = yield from self._sync(prime=pipelined)
+        emitted = {row.id: row.generated - past for row, past in zip(self.rows, before, strict=True)}
         return Worked(kind, self._ids, told, emitted, verified)
 
-    def _steady(self, cancelled: AbstractSet[str]) -> Work[Kind]:
-        """Submit the next step and read the one in flight; if a row ends there, throw both away and step once more."""
+    def _steady(self, cancelled: AbstractSet[str]) -> Work[bool]:
+        """Submit the next step and read the one in flight; if a row ends there, throw both away and return False."""
         positions = 1
         try:
-            yield from self._submit()
+            yield self._submitted()
             positions = 2
             outcome = yield Read(self.rows)
         except ForwardError:
             ends = True
         else:
-            ends = bool(outcome) or self._one_left or not cancelled.isdisjoint(self._ids)
+            ends = bool(outcome) or self._left == 1 or not cancelled.isdisjoint(self._ids)
         if ends:
             yield from self.unwind(positions)
-            return (yield from self._sync(prime=True))
+            return False
         for row in self.rows:
             row.generated += 1
-        return "steady"
+        self._left -= 1
+        return True
 
     def _switch(self, asked: Collection[Row], proposals: Collection[Row]) -> Work[Kind]:
         """Read the step in flight with nothing behind it; its token may change what is proposed, so no ask counts."""
@@ -123,7 +124,9 @@ class Batch:
         yield from self._step(self._live)
         if prime and len(self._live) == len(self.rows) and all(map(self._quiet, self._askable())):
             with suppress(ForwardError):  # then nothing is in flight, and the next tick steps synchronously
-                yield from self._submit()
+                yield self._submitted()
+                self.in_flight = True
+                self._left = min(row.limit - row.generated for row in self.rows)
         return "sync"
 
     def _verify(self, proposals: dict[Row, int]) -> Work[tuple[Verified, ...]]:
@@ -152,21 +155,16 @@ class Batch:
             outcome = dict.fromkeys(rows, FAILED)
         _land(rows, outcome)
 
-    def _submit(self) -> Work[None]:
+    def _submitted(self) -> Submit:
+        """Count a step that is being submitted."""
         for row in self.rows:
             row.rounds += 1
-        yield Submit(self.rows)
-        self.in_flight = True
+        return Submit(self.rows)
 
     @property
     def _live(self) -> Sequence[Row]:
         """Rows that have not ended in this tick."""
         return [row for row in self.rows if row.end is None]
-
-    @property
-    def _one_left(self) -> bool:
-        """Whether the next token is the last that some row may emit."""
-        return 1 in [row.limit - row.generated for row in self.rows]
 
     def _ask(self) -> dict[Row, int]:
         """Ask every row that may be asked, and return what each proposes."""

@@ -16,7 +16,7 @@ from simulator.serving.actions import Prefill
 from simulator.serving.host import Host
 from simulator.serving.recorded import RecordedReplies
 from simulator.serving.row import Job
-from simulator.serving.scheduler import Inbox, Scheduler
+from simulator.serving.scheduler import EMPTY, Inbox, Scheduler
 from simulator.serving.service import Service
 from simulator.serving.tick import Tick
 from simulator.serving.timeline import Timeline
@@ -99,8 +99,10 @@ class SimpyServer:
     def _serve(self) -> Process:
         replies = self._replies
         while True:
-            arrived, self._inbox = self._inbox, []
-            tick = yield from self._timed(Inbox(arrived))
+            inbox = EMPTY
+            if self._inbox:
+                inbox, self._inbox = Inbox(self._inbox), []
+            tick = yield from self._timed(inbox)
             if tick is None:
                 self._asleep = self._env.event()
                 yield self._asleep
