@@ -52,6 +52,7 @@ docs: $(DEV)
 
 bench: $(DEV)
 	$(BIN)/python tests/benchmarks/replay.py
+	$(BIN)/python tests/benchmarks/serve.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

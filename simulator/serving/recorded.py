@@ -9,7 +9,7 @@ from typing import TypeVar
 from policies import Drafter, LookupPolicy, Policy, Prices
 from simulator.errors import SimulationError
 from simulator.recorded import Recording
-from simulator.serving.actions import NOTHING, Action, ForwardError, Outcome, Prefill, Read, Step, Verify, Work
+from simulator.serving.actions import NOTHING, Action, ForwardError, Outcome, Prefill, Read, Step, Submit, Verify, Work
 from simulator.serving.row import Job, Landed, Row
 from simulator.serving.scheduler import Inbox, Scheduler
 from simulator.serving.server import Server
@@ -65,6 +65,8 @@ class RecordedReplies:
     def answer(self, action: Action) -> Outcome:
         """Return what an action brings each row."""
         match action:
+            case Submit():
+                return NOTHING
             case Read(rows) | Step(rows):
                 return self._ends(rows)
             case Prefill(rows, tokens):
