@@ -126,8 +126,8 @@ class ServerCosts:
     def _outside(self, row: Sequence[float], context: int, what: str) -> ProfileError:
         first = next(place for place, figure in enumerate(row) if figure >= 0)
         return ProfileError(
-            f"context {context} is outside the {first}..{len(row) - 1} that profile {self.costs.name} has costs for "
-            f"of {what} on {self.storage} storage"
+            f"context {context} is outside the {first}..{len(row) - 1} for which profile {self.costs.name} has the "
+            f"cost of {what} on {self.storage} storage"
         )
 
 

@@ -15,13 +15,14 @@ from calibration.prefill import Prefill
 from calibration.serving import ServedForward, StorageTable
 from policies import Policy
 from simulator import run
-from simulator.schedule import Event
+from simulator.schedule import Event, read_codes
 from simulator.serving.arrivals import arrivals
 from simulator.serving.recorded import serve
 from simulator.serving.server import Server
 from simulator.serving.service import Service
 from simulator.serving.simpy_server import SimpyServer
 from simulator.serving.tick import Tick
+from simulator.two_clocks import TwoClocks
 from tests import strategies
 from traces import Request
 
@@ -83,6 +84,27 @@ def test_with_a_pipeline_one_row_costs_more_by_the_listed_differences(request: R
     ended_in_flight = sum(tick.unwound == 2 for tick in ticks)
     more_s = stretches * HOST_S + ended_in_flight * 2 * STEP_S + server.host.warm_up_s
     assert server.timeline.decode_s == pytest.approx(alone_s.decode_s + more_s)
+
+
+@settings(deadline=None)
+@given(strategies.machines(), st.integers(1, 30), st.integers(4, 40))
+def test_a_pipelined_stretch_runs_on_the_two_clocks_of_one_request(costs: Costs, prompt: int, tokens: int) -> None:
+    request = Request.of(id="r", prompt=[1] * prompt, reply=[*range(tokens)], finish="length")
+    passed_s: list[tuple[str, float]] = []
+
+    SimpyServer(
+        policies.load("plain"),
+        costs,
+        ServerCosts(costs),
+        alone(),
+        lambda tick, at_s: passed_s.append((tick.worked.kind, at_s)),
+    ).run(iter([request]))
+
+    # One synchronous step that begins the stretch, and all but the last token in it.
+    steady = [at_s for kind, at_s in passed_s if kind == "steady"]
+    expected_s = TwoClocks(costs).passed_s(read_codes("S B" + " P" * (tokens - 3)), prompt)[-1]
+    assert len(steady) == tokens - 3
+    assert steady[-1] == pytest.approx(costs.prefill_s(prompt) + expected_s)
 
 
 def stretch_reads(events: Sequence[Event]) -> list[int]:
