@@ -20,6 +20,7 @@ from calibration.costs import Costs, spans
 from calibration.errors import ProfileError
 from calibration.identification import Bound, HostTimes, Shares, identify
 from calibration.prefill import Prefill, PrefillTable
+from calibration.provenance import Machine, Provenance
 from calibration.server_costs import ServerCosts, StorageKind
 from calibration.serving import NO_SERVING, NOTHING_KNOWN, Serving
 from calibration.serving_file import document as serving_document
@@ -29,51 +30,6 @@ FORMAT = "breakeven-profile/1"
 UNKNOWN = "unknown"
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What the figures were measured on, as far as it is known."""
-
-    chip: str
-    cores: int | None = None
-    memory: str | None = None
-    os: str | None = None
-
-    def __post_init__(self) -> None:
-        for where in ("chip", "memory", "os"):
-            words = getattr(self, where)
-            if words is not None:
-                checks.legible(words, f"machine.{where}")
-        if self.cores is not None and self.cores < 1:
-            raise ProfileError(f"machine.cores: must be at least 1 (got {self.cores})")
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """How the figures came about, in words, as far as it is known; nothing is computed from it."""
-
-    device: str | None = None
-    """What the engine calls the device it ran on."""
-    weights_sha256: str | None = None
-    tokenizer_sha256: str | None = None
-    activations: str | None = None
-    """The type that forwards compute in, which is not always that of the weights."""
-    blas: str | None = None
-    """The linear algebra library that was loaded."""
-    blas_threads: str | None = None
-    load_average: str | None = None
-    """Processes that wanted to run when the measurement began."""
-    power: str | None = None
-    """What the system said about power and speed limits."""
-    samples: str | None = None
-    """The file of raw samples beside the profile."""
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            words = getattr(self, field.name)
-            if words is not None:
-                checks.legible(words, f"provenance.{field.name}")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from calibration.cost_table import CostTable
 from calibration.errors import ProfileError
 from calibration.fields import integer, number, optional, several, text
 from calibration.identification import Bound
-from calibration.profile import FORMAT, KEYS, Machine, Profile, Provenance
+from calibration.profile import FORMAT, KEYS, Profile
+from calibration.provenance import Machine, Provenance
 from calibration.serving import NO_SERVING
 from calibration.serving_file import prefill, serving, used_for
 from calibration.strict_yaml import Scalar, Tree, parse

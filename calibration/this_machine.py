@@ -9,7 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from calibration.profile import UNKNOWN, Machine
+from calibration.profile import UNKNOWN
+from calibration.provenance import Machine
 
 _BLAS = re.compile(r"/([^/]*(?:openblas|blis|mkl|libblas|libcblas|accelerate)[^/]*)$", re.IGNORECASE)
 _THREAD_SETTINGS = ("OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")

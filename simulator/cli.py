@@ -102,8 +102,9 @@ def simulate(
     """Parse, simulate, print."""
     with console.reports(TraceError, PolicyError, ProfileError, SimulationError):
         service = chosen_service(serving, pipelined=not sync)
-        if service and logs:
-            raise click.UsageError("--against compares one request at a time and does not go with --serve")
+        if service and (logs or cold):
+            name = "--against" if logs else "--cold"
+            raise click.UsageError(f"{name} is about one request at a time and does not go with --serve")
         chosen = chosen_policies(texts, sets)
         profile = calibration.load(profile_name)
         costs = profile.costs(interpolate_widths=interpolate_widths)

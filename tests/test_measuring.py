@@ -18,7 +18,7 @@ from calibration.measuring.plan import Cell, Plan
 from calibration.measuring.samples import Samples, read
 from calibration.measuring.warnings import warnings
 from calibration.prefill import PrefillTable
-from calibration.profile import Machine
+from calibration.provenance import Machine
 from calibration.scripted_engine import ScriptedEngine
 
 PLAN = Plan(widths=(1, 2, 5), contexts=(10, 100), rounds=3)

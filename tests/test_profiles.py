@@ -12,7 +12,7 @@ import calibration
 from calibration import Profile, ProfileError
 from calibration.cost_table import CostTable
 from calibration.prefill import Prefill, PrefillTable
-from calibration.profile import Machine
+from calibration.provenance import Machine
 from tests.profile_texts import GOOD, refusal
 
 # milliseconds of the pipelined step, and the ratio to it of every width, as published beside the milliseconds

@@ -285,7 +285,8 @@ def test_saturation_is_said_as_such(tmp_path: Path) -> None:
         (["--seed", "2"], "--seed needs --serve"),
         (["--parallel", "2"], "--parallel needs --serve"),
         (["--max-kv-size", "2"], "--max-kv-size needs --serve"),
-        (["--serve", "--against", "x.log"], "--against compares one request at a time and does not go with --serve"),
+        (["--serve", "--against", "x.log"], "--against is about one request at a time and does not go with --serve"),
+        (["--serve", "--cold"], "--cold is about one request at a time and does not go with --serve"),
     ],
 )
 def test_a_wrong_command_line_is_said_in_one_line(trace: str, arguments: list[str], message: str) -> None:

@@ -15,7 +15,8 @@ from calibration.identification import Bound
 from calibration.measuring.plan import Cell
 from calibration.measuring.samples import Samples
 from calibration.prefill import PrefillTable
-from calibration.profile import Machine, Profile, Provenance
+from calibration.profile import Profile
+from calibration.provenance import Machine, Provenance
 
 LIMITED = 0.9
 """A host time of more than this share of what can hide it may not be hidden whole."""

@@ -16,7 +16,8 @@ from calibration.engine import Engine, EngineError
 from calibration.measuring import assembling, foreign, measuring, report
 from calibration.measuring.plan import ROUNDS, Plan
 from calibration.measuring.warnings import warnings
-from calibration.profile import Profile, Provenance
+from calibration.profile import Profile
+from calibration.provenance import Provenance
 from calibration.resources import enough_memory
 from calibration.scripted_engine import ScriptedEngine
 from simulator import console

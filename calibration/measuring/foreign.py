@@ -13,8 +13,9 @@ from calibration import yaml_text
 from calibration.cost_table import WIDEST, CostTable
 from calibration.errors import ProfileError
 from calibration.prefill import Prefill, PrefillTable
-from calibration.profile import Machine, Profile
+from calibration.profile import Profile
 from calibration.profile_file import parse_profile
+from calibration.provenance import Machine
 
 SOURCES = ("mlxcel", "llama-batched-bench", "json")
 """What can be imported, by the name that `--from` takes."""

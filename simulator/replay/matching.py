@@ -7,7 +7,7 @@ from typing import Any
 
 from calibration import Profile, load, names
 from calibration.engine import Engine, EngineError, Sampler
-from calibration.profile import Machine
+from calibration.provenance import Machine
 from simulator.replay.errors import ReplayError
 from traces import Request
 
