@@ -12,7 +12,7 @@ Spread = dict[str, float] | None
 
 
 @dataclass(slots=True)
-class Request:
+class RequestTimes:
     """The times of one request so far."""
 
     arrived_s: float
@@ -85,7 +85,7 @@ class Timeline:
         self.tokens = 0
         self.decode_s = 0.0
         """Seconds from the first token to the end, summed over requests."""
-        self._open: dict[str, Request] = {}
+        self._open: dict[str, RequestTimes] = {}
         self._even: Mapping[str, int] = {}
         """The rows of the last tick, if each emitted one token."""
         self._even_gaps: Counter[int] = Counter()
@@ -99,7 +99,7 @@ class Timeline:
 
     def arrived(self, name: str, at_s: float, waiting: int) -> None:
         """Note an arrival, and that `waiting` requests wait now."""
-        self._open[name] = Request(at_s)
+        self._open[name] = RequestTimes(at_s)
         self._came(at_s)
         self._set_waiting(waiting, at_s)
         self.waiting_at_last = waiting
@@ -155,7 +155,7 @@ class Timeline:
             self._even_gaps.clear()
         self._even = {}
 
-    def released(self, name: str, at_s: float) -> Request:
+    def released(self, name: str, at_s: float) -> RequestTimes:
         """Close a request and return its times."""
         self._settle()
         request = self._open.pop(name)
