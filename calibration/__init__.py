@@ -5,6 +5,6 @@ from __future__ import annotations
 from calibration.costs import Costs
 from calibration.errors import ProfileError
 from calibration.profile import Profile
-from calibration.profile_file import load, names
+from calibration.profile_file import load, names, shipped
 
-__all__ = ["Costs", "Profile", "ProfileError", "load", "names"]
+__all__ = ["Costs", "Profile", "ProfileError", "load", "names", "shipped"]

@@ -60,10 +60,8 @@ def _policies() -> dict[str, str]:
 @click.option(
     "--profile",
     "profile_name",
-    default=DEFAULT_PROFILE,
-    show_default=True,
     metavar="NAME|FILE",
-    help="What forwards cost: a shipped profile or a file.",
+    help=f"What forwards cost: a shipped profile or a file; {DEFAULT_PROFILE} unless given.",
 )
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="A setting of every policy that has it.")
 @click.option(
@@ -82,7 +80,7 @@ def _policies() -> dict[str, str]:
 def simulate(
     texts: Sequence[str],
     wheres: Sequence[str],
-    profile_name: str,
+    profile_name: str | None,
     sets: Sequence[str],
     logs: Sequence[str],
     sync: bool,
@@ -94,8 +92,9 @@ def simulate(
     """Parse, simulate, print."""
     with console.reports(TraceError, PolicyError, ProfileError):
         chosen = chosen_policies(texts, sets)
-        profile = calibration.load(profile_name)
+        profile = calibration.shipped(DEFAULT_PROFILE) if profile_name is None else calibration.load(profile_name)
         costs = profile.costs(interpolate_widths=interpolate_widths)
+        notes = [*costs.notes, *(["the policy's run is never pipelined (--sync)"] if sync else [])]
         if cold and not costs.first_use_s:
             raise ProfileError(f"profile {profile.name} does not say what a first use costs (cost.first_use_s)")
         clocks = TwoClocks(costs, cold=cold)
@@ -112,11 +111,11 @@ def simulate(
         engine_logs.check_all_found()
     if as_json:
         documents = [
-            results[place].document(profile.name, costs.notes) for place in range(len(chosen)) for results in answers
+            results[place].document(profile.name, notes) for place in range(len(chosen)) for results in answers
         ]
         console.print_json(documents[0] if len(documents) == 1 else {"runs": documents})
     else:
-        blocks = [heading(profile, costs.notes, named=profile_name != DEFAULT_PROFILE)]
+        blocks = [heading(profile, notes, named=profile_name is not None)]
         blocks += [report(results, profile) for results in answers]
         blocks += [across(answers)] if len(answers) > 1 else []
         console.print_text("\n\n".join(blocks))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibration import Profile
+from simulator.console import one_line
 from simulator.records import Record, total
 from simulator.results import Result
 
@@ -42,14 +43,14 @@ def report(results: Sequence[Result], profile: Profile) -> str:
     """Return the report of one trace under one policy or several."""
     result = results[0]
     count = len(result.records)
-    lines = [f"trace    {result.trace}: {count} request{'s' * (count > 1)} of {result.header['model']}"]
+    lines = [one_line(f"trace    {result.trace}: {count} request{'s' * (count > 1)} of {result.header['model']}")]
     if result.header["model"].lower() not in (profile.model.lower(), f"{profile.model}-{profile.dtype}".lower()):
         lines.append(f"         another model than the profile's {profile.model}: only the times are that machine's")
     if len(results) == 1:
         lines.append(f"policy   {result.policy}")
     blocks = ["\n".join(lines), _requests(result) if len(results) == 1 else _policies(results), _spent(results)]
     events = [
-        f"{one.policy}  {record['id']}  {record['events']}"
+        one_line(f"{one.policy}  {record['id']}  {record['events']}")
         for one in results
         for record in one.records
         if "events" in record
@@ -171,6 +172,7 @@ def _ratio(value: float | None) -> str:
 
 def table(rows: Sequence[Row]) -> str:
     """Lay rows out in columns, the first to the left and the others to the right, two spaces between."""
+    rows = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for first, *others in rows:
