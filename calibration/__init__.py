@@ -5,7 +5,7 @@ from __future__ import annotations
 from calibration.costs import Costs
 from calibration.errors import ProfileError
 from calibration.profile import Profile
-from calibration.profile_file import load, names
+from calibration.profile_file import load, names, shipped
 from calibration.server_costs import ServerCosts
 
-__all__ = ["Costs", "Profile", "ProfileError", "ServerCosts", "load", "names"]
+__all__ = ["Costs", "Profile", "ProfileError", "ServerCosts", "load", "names", "shipped"]

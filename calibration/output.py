@@ -35,6 +35,8 @@ class Output:
         Raises:
             TraceError: a file is there already, or its directory is not.
         """
+        if not self.where:
+            raise TraceError("-o: names no file (got '')")
         taken = next((path for path in map(self.path, names) if path.exists()), None)
         if taken is not None and not self.force:
             raise TraceError(f"{taken}: is there already; --force overwrites it")
@@ -55,7 +57,7 @@ class Output:
         """
         if self.split:
             for request in requests:
-                traces.write(self.path(request.id), header, [request])
+                traces.write(self.path(request.id), header, [request], force=self.force)
         elif requests:
-            traces.write(self.path(""), header, requests)
+            traces.write(self.path(""), header, requests, force=self.force)
         return [str(self.path(request.id)) for request in requests]

@@ -54,6 +54,11 @@ def load(where: str) -> Profile:
     return parse_profile(_text(path, where), where)
 
 
+def shipped(name: str) -> Profile:
+    """Read a shipped profile, whatever lies in the working directory."""
+    return parse_profile(_text(SHIPPED / f"{name}.yaml", name), name)
+
+
 def parse_profile(text: str, where: str) -> Profile:
     """Read a profile out of the text of a file.
 

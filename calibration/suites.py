@@ -87,7 +87,7 @@ def load(where: str) -> Suite:
         raise SuiteError(f"{where}: cannot be read ({error.strerror})") from error
     except SuiteError as error:
         raise SuiteError(f"{where}: {error}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SuiteError(f"{where}: not JSON ({error})") from error
 
 

@@ -77,6 +77,9 @@ class Grader(Governor):
         return taken
 
     def _graded(self) -> int:
-        # Halves round away from zero, as the reference does; the average is never negative.
-        block = math.floor(self._policy.multiplier * self._ema + 0.5) + self._policy.offset
+        # Halves round away from zero, as the reference does; the average is never negative. Adding one half first would
+        # round up what lies a last bit below a half.
+        tokens = self._policy.multiplier * self._ema
+        whole = math.floor(tokens)
+        block = whole + (tokens - whole >= 0.5) + self._policy.offset
         return max(1, min(block, self._policy.max_draft))

@@ -85,6 +85,8 @@ class Setting:
             value: int | float | str = text
         else:
             try:
+                if "_" in text or not text.isascii():
+                    raise ValueError
                 value = int(text) if self.kind is int else float(text)
             except ValueError:
                 raise PolicyError(f"{self.name} must be {self._noun()} (got {text!r})") from None

@@ -66,10 +66,8 @@ def _policies() -> dict[str, str]:
 @click.option(
     "--profile",
     "profile_name",
-    default=DEFAULT_PROFILE,
-    show_default=True,
     metavar="NAME|FILE",
-    help="What forwards cost: a shipped profile or a file.",
+    help=f"What forwards cost: a shipped profile or a file; {DEFAULT_PROFILE} unless given.",
 )
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="A setting of every policy that has it.")
 @click.option(
@@ -89,7 +87,7 @@ def _policies() -> dict[str, str]:
 def simulate(
     texts: Sequence[str],
     wheres: Sequence[str],
-    profile_name: str,
+    profile_name: str | None,
     sets: Sequence[str],
     logs: Sequence[str],
     sync: bool,
@@ -106,13 +104,14 @@ def simulate(
             name = "--against" if logs else "--cold"
             raise click.UsageError(f"{name} is about one request at a time and does not go with --serve")
         chosen = chosen_policies(texts, sets)
-        profile = calibration.load(profile_name)
+        profile = calibration.shipped(DEFAULT_PROFILE) if profile_name is None else calibration.load(profile_name)
         costs = profile.costs(interpolate_widths=interpolate_widths)
+        server_costs = service and profile.server_costs(costs, "paged" if service.server.paged else "dense")
+        notes = server_costs.notes(service.server.parallel) if service and server_costs else list(costs.notes)
+        notes += ["the policy's run is never pipelined (--sync)"] if sync else []
         if cold and not costs.first_use_s:
             raise ProfileError(f"profile {profile.name} does not say what a first use costs (cost.first_use_s)")
         clocks = TwoClocks(costs, cold=cold)
-        server_costs = service and profile.server_costs(costs, "paged" if service.server.paged else "dense")
-        notes = server_costs.notes(service.server.parallel) if service and server_costs else costs.notes
         engine_logs = EngineLogs(logs)
         answers: list[Sequence[Result]] = []
         served: list[Sequence[ServedResult]] = []
@@ -136,7 +135,7 @@ def simulate(
         ]
         console.print_json(documents[0] if len(documents) == 1 else {"runs": documents})
     else:
-        blocks = [heading(profile, notes, named=profile_name != DEFAULT_PROFILE)]
+        blocks = [heading(profile, notes, named=profile_name is not None)]
         blocks += [report(results, profile) for results in answers]
         blocks += [across(answers)] if len(answers) > 1 else []
         blocks += [serving_report(results, profile) for results in served]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,10 @@ class Command(click.Command):
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run the command as a program."""
         kwargs["standalone_mode"] = False
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                # What the terminal's encoding lacks is shown as an escape instead of ending the command.
+                stream.reconfigure(errors="backslashreplace")
         try:
             code = super().main(*args, **kwargs)
         except click.UsageError as error:
@@ -43,11 +48,32 @@ class Command(click.Command):
             # Whoever read our output has seen enough; nothing is left to flush to.
             sys.stdout = None
             sys.exit(1)
+        except OSError as error:
+            # A path too long, a folder that may not be entered, a full disk under --help: nobody's bug.
+            if error.filename is None:
+                sys.stdout = None
+            self._fail(f"{error.filename or 'stdout'}: cannot be used ({error.strerror})", 1)
         sys.exit(code if isinstance(code, int) else 0)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command's function; Ctrl-C ends it in one line."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.ClickException("interrupted") from None
+
     def _fail(self, message: str, code: int) -> NoReturn:
-        click.echo(f"{self.name}: {message}" if code == 2 else message, err=True)
+        click.echo(one_line(f"{self.name}: {message}" if code == 2 else message), err=True)
         sys.exit(code)
+
+
+def one_line(text: str) -> str:
+    r"""Return a text with its line breaks and control characters written as escapes.
+
+    >>> one_line("a\nb\x1b[31m")
+    'a\\nb\\x1b[31m'
+    """
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
 
 
 @contextmanager
@@ -56,16 +82,18 @@ def reports(*errors: type[Exception]) -> Iterator[None]:
     try:
         yield
     except errors as error:
-        raise click.ClickException(" ".join(str(error).split())) from error
+        raise click.ClickException(str(error)) from error
 
 
 def print_json(document: Any) -> None:
-    """Print one document on stdout; two runs of equal input print equal bytes."""
-    print_text(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    """Print one document on stdout, in ASCII: equal input gives equal bytes, whatever the terminal's encoding."""
+    print_text(json.dumps(document, indent=2, allow_nan=False))
 
 
 def print_text(text: str) -> None:
     """Print on stdout and flush, so that a full disk is noticed while it can still be reported."""
+    if sys.stdout is None:
+        raise click.ClickException("stdout: cannot be written (it is closed)")
     try:
         click.echo(text)
         sys.stdout.flush()

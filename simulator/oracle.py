@@ -57,21 +57,22 @@ class _Search:
         self._read_s = clocks.costs.read_s
         self._work_s = clocks.costs.host_work_s
         self._reached: dict[State, Reached] = {}
+        # Reading the stop is one token further than the last, unless the limit ends the reply before.
+        stops = recording.request.finish == "stop" and recording.max_tokens > recording.reply_tokens
+        self._last = recording.reply_tokens + stops
 
     def best(self) -> Schedule:
         """Walk every state in order and trace the cheapest way back."""
         recording = self._recording
-        self._costs.device_s(1, recording.prompt_tokens)
-        self._costs.device_s(1, recording.prompt_tokens + recording.reply_tokens - 1)
         self._reached[1, "idle"] = Reached(0.0, None, None)
-        stops = recording.request.finish == "stop" and recording.max_tokens > recording.reply_tokens
-        last = recording.reply_tokens + stops  # reading the stop is one token further
-        for emitted in range(1, last):
+        if self._last > 1:
+            self._costs.device_s(1, recording.prompt_tokens)
+            self._costs.device_s(1, recording.prompt_tokens + self._last - 2)
+        for emitted in range(1, self._last):
             self._from_idle(emitted)
             self._from_flight((emitted, "begun"), 0.0)
             self._from_flight((emitted, "pipelined"), self._read_s + self._work_s)
-        ends = [state for state in ((last, "idle"), (last, "pipelined")) if state in self._reached]
-        return self._traced(min(ends, key=lambda state: self._reached[state].seconds))
+        return self._traced((self._last, "idle"))
 
     def _from_idle(self, emitted: int) -> None:
         """Step synchronously, verify every possible number of proposals, or begin to pipeline."""
@@ -108,7 +109,8 @@ class _Search:
         end_s = host_s - read_s - self._behind(context) + self._step_s[context - 1]
         stop = emitted == recording.reply_tokens
         tokens = 1 - stop
-        if recording.max_tokens - emitted > 1 and not stop:
+        # A forward behind the last token would be wasted, so it is never worth submitting.
+        if emitted + 1 < self._last:
             next_s = max(host_s + self._costs.launch_s, end_s) + self._behind(context + 1)
             event = Event("P", 1, 1, 0, False)
             self._offer((emitted + 1, "pipelined"), next_s + self._read_s + self._work_s, event, state)

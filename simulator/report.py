@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibration import Profile
+from simulator.console import one_line
 from simulator.records import Record, total
 from simulator.results import Result
 
@@ -46,7 +47,7 @@ def report(results: Sequence[Result], profile: Profile) -> str:
         lines.append(f"policy   {result.policy}")
     blocks = ["\n".join(lines), _requests(result) if len(results) == 1 else _policies(results), _spent(results)]
     events = [
-        f"{one.policy}  {record['id']}  {record['events']}"
+        one_line(f"{one.policy}  {record['id']}  {record['events']}")
         for one in results
         for record in one.records
         if "events" in record
@@ -64,7 +65,7 @@ def report(results: Sequence[Result], profile: Profile) -> str:
 
 def origin(trace: str, model: str, requests: int, profile: Profile) -> str:
     """Return the lines that say what was said, and by another model than the profile's where that is so."""
-    lines = [f"trace    {trace}: {requests} request{'s' * (requests > 1)} of {model}"]
+    lines = [one_line(f"trace    {trace}: {requests} request{'s' * (requests > 1)} of {model}")]
     if model.lower() not in (profile.model.lower(), f"{profile.model}-{profile.dtype}".lower()):
         lines.append(f"         another model than the profile's {profile.model}: only the times are that machine's")
     return "\n".join(lines)
@@ -176,6 +177,7 @@ def _ratio(value: float | None) -> str:
 
 def table(rows: Sequence[Row]) -> str:
     """Lay rows out in columns, the first to the left and the others to the right, two spaces between."""
+    rows = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for first, *others in rows:

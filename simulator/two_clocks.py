@@ -67,8 +67,9 @@ class TwoClocks:
         context = prompt_tokens + 1
         host_s = flight_s = 0.0
         passed_s = []
-        # A context below the declared ones is refused here; one beyond them has no entry in any row.
-        costs.device_s(1, prompt_tokens)
+        if events:
+            # A context below the declared ones is refused here; one beyond them has no entry in any row.
+            costs.device_s(1, prompt_tokens)
         try:
             for code, count, emitted, _, _ in events:
                 if code == "V" or code == "S":

@@ -218,3 +218,10 @@ def test_a_resume_forgets_the_break_even_average() -> None:
     assert not gated.paused
     gated.record(1)
     assert gated.paused
+
+
+def test_graded_does_not_round_up_what_lies_just_below_a_half() -> None:
+    # Eight times this is the last double below one half; adding one half to it gives 1.0 exactly.
+    graded = governor(Graded(multiplier=0.49999999999999994 / 8, max_draft=8))
+
+    assert budget(graded) == 2

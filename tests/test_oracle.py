@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibration import Costs
+from calibration import Costs, ProfileError
 from policies import LookupPolicy, Policy
+from policies.plain import Plain
 from simulator import Event, Oracle, run
 from simulator.recorded import Recording
 from simulator.two_clocks import TwoClocks
@@ -89,3 +90,17 @@ def test_the_oracle_ends_as_the_reply_does(finish: str, limit: int | None) -> No
 
     assert result.generated == 3
     assert any(event.stop for event in result.schedule.events) == (finish == "stop" and limit is None)
+
+
+@pytest.mark.parametrize("finish", ["length", "guard", "stop"])
+@pytest.mark.parametrize("tokens", [1, 2, 5])
+def test_the_oracle_needs_no_context_that_plain_decoding_does_not(finish: str, tokens: int) -> None:
+    request = Request.of(id="r", prompt=[1] * 20, reply=[*range(tokens)], finish=finish)
+    for last in range(18, 30):
+        costs = Costs("m", range(1, last + 1), dict.fromkeys(range(1, 9), 0.01))
+        try:
+            run(request, Plain(), costs)
+        except ProfileError:
+            continue
+
+        assert run(request, Oracle(), costs).generated == tokens

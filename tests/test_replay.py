@@ -211,5 +211,5 @@ def test_a_width_outside_the_grid_is_refused_before_anything_runs(tiny: Path, tm
     result = run(tiny, "--policy", "fixed:ngram_min=1", "--profile", tmp_path / "p.yaml", "--model", "nowhere")
 
     assert result.exit_code == 1
-    assert result.stderr.startswith("request 'first': width ")
+    assert result.stderr.startswith("request 'first' under fixed:ngram_min=1: width ")
     assert result.stderr.endswith(" is not in profile tiny-here (widths: 1)\n")

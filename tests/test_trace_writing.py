@@ -142,3 +142,18 @@ def test_what_could_not_be_read_back_is_not_written(
 def test_numbers_that_json_has_not_are_not_written(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="header must be JSON"):
         write(tmp_path / "t.jsonl", {"model": "m", "t": float("nan")}, [A])
+
+
+def test_a_file_that_appeared_meanwhile_is_kept_without_force(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+
+    def requests() -> Iterator[Request]:
+        path.write_text("somebody else's")
+        yield Request.of("r", [1], [2], "stop")
+
+    with pytest.raises(TraceError) as refused:
+        write(path, {"model": "m"}, requests(), force=False)
+
+    assert str(refused.value) == f"{path}: is there already; --force overwrites it"
+    assert path.read_text() == "somebody else's"
+    assert [file.name for file in tmp_path.iterdir()] == ["t.jsonl"]

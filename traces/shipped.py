@@ -40,6 +40,8 @@ def expand(where: str | Path) -> list[str]:
         files = _files(folder)
     except OSError as error:
         raise TraceError(f"{place(str(where))}: cannot be read ({error.strerror})") from error
+    if not files and _stem(folder.name) in _shipped():
+        return [str(where)]
     if not files:
         raise TraceError(f"{place(str(where))}: holds no traces (*.jsonl, *.jsonl.gz)")
     return [str(file) for file in files]
@@ -56,12 +58,12 @@ def locate(where: str) -> tuple[str, Path]:
         exists = where != "" and path.exists()
     except OSError as error:
         raise TraceError(f"{place(where)}: cannot be read ({error.strerror})") from error
-    if exists and path.is_dir():
-        raise TraceError(f"{place(where)}: is a folder; name one trace in it")
-    if exists:
-        return where, path
     shipped = _shipped()
     stem = _stem(path.name)
+    if exists and path.is_dir() and stem not in shipped:
+        raise TraceError(f"{place(where)}: is a folder; name one trace in it")
+    if exists and not path.is_dir():
+        return where, path
     if stem in shipped:
         return stem, shipped[stem]
     raise TraceError(

@@ -17,7 +17,7 @@ from traces.lines import LONGEST_LINE_BYTES
 from traces.trace import Request, claim
 
 
-def write(path: str | Path, header: Mapping[str, Any], requests: Iterable[Request]) -> int:
+def write(path: str | Path, header: Mapping[str, Any], requests: Iterable[Request], *, force: bool = True) -> int:
     """Write a trace, as gzip if the name ends in `.gz`, and return how many requests it holds.
 
     Requests are written as they come. If anything fails or interrupts, an older file of that name stays as it was.
@@ -27,6 +27,7 @@ def write(path: str | Path, header: Mapping[str, Any], requests: Iterable[Reques
         path: The file; its folder must exist.
         header: `model` and provenance, all of it JSON; `format` is put first.
         requests: At least one, each with an id of its own.
+        force: Whether a file that is there by the time the new one is whole may be replaced.
 
     Raises:
         TraceError: the file cannot be written, or could not be read back. What `requests` raises passes through.
@@ -38,7 +39,10 @@ def write(path: str | Path, header: Mapping[str, Any], requests: Iterable[Reques
     try:
         count = _write_lines(beside, where, target.name.endswith(".gz"), _encoded(where, header, requests)) - 1
         with _reported(where):
-            beside.replace(target)
+            if force:
+                beside.replace(target)
+            else:
+                os.link(beside, target)
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
@@ -122,5 +126,7 @@ def _object(request: Request) -> dict[str, Any]:
 def _reported(where: str) -> Iterator[None]:
     try:
         yield
+    except FileExistsError as error:
+        raise TraceError(f"{where}: is there already; --force overwrites it") from error
     except OSError as error:
         raise TraceError(f"{where}: cannot be written ({error.strerror or error})") from error

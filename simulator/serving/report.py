@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibration import Profile
+from simulator.console import one_line
 from simulator.report import COUNTERS, answer, origin, table
 from simulator.serving.latencies import latencies
 from simulator.serving.results import Record, ServedResult
@@ -35,7 +36,7 @@ def _requests(result: ServedResult) -> str:
     rows += [(one["id"], *_counters(one), one["finish"]) for one in result.records]
     if len(result.records) > 1:
         rows.append(("total", *_counters(result.total), ""))
-    reasons = [f"{one['id']} never proposes: {one['reason']}" for one in result.records if "reason" in one]
+    reasons = [one_line(f"{one['id']} never proposes: {one['reason']}") for one in result.records if "reason" in one]
     return "\n".join([table(rows), *reasons])
 
 
@@ -90,4 +91,4 @@ def _line(tick: Tick) -> str:
     verified = {one.id: f" (V{one.width}:{one.accepted})" for one in worked.verify}
     rows = ", ".join(f"{name} +{worked.emitted[name]}{verified.get(name, '')}" for name in worked.rows)
     ended = "".join(f"; {row.id} {row.end}" for row in tick.released)
-    return f"{worked.kind:7}  {rows}{ended}"
+    return one_line(f"{worked.kind:7}  {rows}{ended}")
