@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -102,6 +103,8 @@ def simulate(
         answers = []
         for where in [name for words in wheres for name in traces.expand(words)]:
             with traces.open_trace(where) as reader:
+                if reader.source != where and Path(where).parent != Path():
+                    console.note(f"{where}: there is no such file; this is the shipped trace {reader.source}")
                 results = [Result(policy, reader.source, reader.header) for policy in chosen]
                 for runs in side_by_side(reader, chosen, clocks, sync=sync):
                     logged = engine_logs.find(runs[0].request)

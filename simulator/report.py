@@ -44,7 +44,7 @@ def report(results: Sequence[Result], profile: Profile) -> str:
     result = results[0]
     count = len(result.records)
     lines = [one_line(f"trace    {result.trace}: {count} request{'s' * (count > 1)} of {result.header['model']}")]
-    if result.header["model"].lower() not in (profile.model.lower(), f"{profile.model}-{profile.dtype}".lower()):
+    if not _same_model(result.header["model"], profile):
         lines.append(f"         another model than the profile's {profile.model}: only the times are that machine's")
     if len(results) == 1:
         lines.append(f"policy   {result.policy}")
@@ -66,6 +66,12 @@ def report(results: Sequence[Result], profile: Profile) -> str:
     return "\n\n".join([*blocks, "\n".join(answer(str(one.policy), one.total["speedup"]) for one in results)])
 
 
+def _same_model(name: str, profile: Profile) -> bool:
+    """Return whether a trace's model is the profile's, whoever publishes it and whether or not it names the dtype."""
+    published = name.rpartition("/")[2].lower()
+    return published in (profile.model.lower(), f"{profile.model}-{profile.dtype}".lower())
+
+
 def across(answers: Sequence[Sequence[Result]]) -> str:
     """Return the speedups of every policy on every trace, and the answer over all their requests."""
     policies = [str(result.policy) for result in answers[0]]
@@ -73,8 +79,9 @@ def across(answers: Sequence[Sequence[Result]]) -> str:
     rows += [(results[0].trace, *(_ratio(result.total["speedup"]) for result in results)) for results in answers]
     pooled = [total([one for results in answers for one in results[place].records]) for place in range(len(policies))]
     rows.append(("all requests, geometric mean", *(_ratio(one["geomean_speedup"]) for one in pooled)))
+    rows.append(("all requests, total time", *(_ratio(one["speedup"]) for one in pooled)))
     lines = [answer(policy, one["speedup"]) for policy, one in zip(policies, pooled, strict=True)]
-    return "\n\n".join([table(rows), "\n".join(lines)])
+    return "\n\n".join([table(rows), "over all requests, by total time", "\n".join(lines)])
 
 
 def answer(policy: str, speedup: float | None) -> str:
