@@ -84,7 +84,7 @@ def _mlx() -> Any:
     try:
         from calibration import mlx_engine
     except ModuleNotFoundError as error:
-        raise EngineError("mlx is not installed; pip install 'breakeven[mlx]'") from error
+        raise EngineError("mlx is not installed; in the clone, pip install -c constraints.txt -e '.[mlx]'") from error
     except ImportError as error:
         raise EngineError(f"mlx is installed but cannot be loaded ({error})") from error
     return mlx_engine

@@ -28,6 +28,8 @@ from calibration.widths import filled
 
 FORMAT = "breakeven-profile/1"
 UNKNOWN = "unknown"
+SLOW_S = 1.0
+"""A pipelined step above this is more often a mistaken unit than a machine."""
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -109,6 +111,8 @@ class Profile:
         shares, table = self.shares, self.cost
         device = dict(zip(table.widths, shares.device_s, strict=True))
         notes = [*self.notes, *shares.notes, self._contexts_note()]
+        if min(table.pipelined_s) > SLOW_S:
+            notes.append(f"a pipelined step of {min(table.pipelined_s):g} s is very slow; are these milliseconds?")
         if interpolate_widths and len(device) < table.widths[-1]:
             device = filled(device)
             missing = spans(sorted(set(device) - set(table.widths)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ import calibration
 import policies
 import traces
 from calibration import ProfileError
-from policies import PolicyError
+from policies import Policy, PolicyError
 from simulator import console
 from simulator.against import EngineLogs
 from simulator.chosen import chosen_policies
@@ -106,37 +107,44 @@ def simulate(
         chosen = chosen_policies(texts, sets)
         profile = calibration.shipped(DEFAULT_PROFILE) if profile_name is None else calibration.load(profile_name)
         costs = profile.costs(interpolate_widths=interpolate_widths)
-        server_costs = service and profile.server_costs(costs, "paged" if service.server.paged else "dense")
-        notes = server_costs.notes(service.server.parallel) if service and server_costs else list(costs.notes)
+        names = [name for words in wheres for name in traces.expand(words)]
+        answers: Sequence[Sequence[Result]] | Sequence[Sequence[ServedResult]]
+        if service:
+            server_costs = profile.server_costs(costs, "paged" if service.server.paged else "dense")
+            notes = server_costs.notes(service.server.parallel)
+            answers = served = [serve_trace(name, chosen, server_costs, service, events=events) for name in names]
+            reports = [serving_report(results, profile) for results in served]
+        else:
+            if cold and not costs.first_use_s:
+                raise ProfileError(f"profile {profile.name} does not say what a first use costs (cost.first_use_s)")
+            clocks, notes = TwoClocks(costs, cold=cold), list(costs.notes)
+            answers = replayed = _replayed(names, chosen, clocks, logs, sync=sync, events=events, spent=not as_json)
+            reports = [report(results, profile) for results in replayed]
+            reports += [across(replayed)] if len(replayed) > 1 else []
         notes += ["the policy's run is never pipelined (--sync)"] if sync else []
-        if cold and not costs.first_use_s:
-            raise ProfileError(f"profile {profile.name} does not say what a first use costs (cost.first_use_s)")
-        clocks = TwoClocks(costs, cold=cold)
-        engine_logs = EngineLogs(logs)
-        answers: list[Sequence[Result]] = []
-        served: list[Sequence[ServedResult]] = []
-        for where in [name for words in wheres for name in traces.expand(words)]:
-            if service and server_costs:
-                served.append(serve_trace(where, chosen, server_costs, service, events=events))
-                continue
-            with traces.open_trace(where) as reader:
-                results = [Result(policy, reader.source, reader.header) for policy in chosen]
-                for runs in side_by_side(reader, chosen, clocks, sync=sync):
-                    logged = engine_logs.find(runs[0].request)
-                    for result, run in zip(results, runs, strict=True):
-                        result.add(run, events=events, spent=not as_json, logged=logged)
-            answers.append(results)
-        engine_logs.check_all_found()
     if as_json:
-        documents = [
-            results[place].document(profile.name, notes)
-            for place in range(len(chosen))
-            for results in (served if service else answers)
-        ]
+        places = range(len(chosen))
+        documents = [results[place].document(profile.name, notes) for place in places for results in answers]
         console.print_json(documents[0] if len(documents) == 1 else {"runs": documents})
     else:
-        blocks = [heading(profile, notes, named=profile_name is not None)]
-        blocks += [report(results, profile) for results in answers]
-        blocks += [across(answers)] if len(answers) > 1 else []
-        blocks += [serving_report(results, profile) for results in served]
-        console.print_text("\n\n".join(blocks))
+        console.print_text("\n\n".join([heading(profile, notes, named=profile_name is not None), *reports]))
+
+
+def _replayed(
+    names: Sequence[str], chosen: Sequence[Policy], clocks: TwoClocks, logs: Sequence[str], *, sync: bool, **keep: bool
+) -> list[list[Result]]:
+    """Replay every trace under every policy, one request at a time, beside the engine's logs where there are some."""
+    engine_logs = EngineLogs(logs)
+    answers = []
+    for name in names:
+        with traces.open_trace(name) as reader:
+            if reader.source != name and Path(name).parent != Path():
+                console.note(f"{name}: there is no such file; this is the shipped trace {reader.source}")
+            results = [Result(policy, reader.source, reader.header) for policy in chosen]
+            for runs in side_by_side(reader, chosen, clocks, sync=sync):
+                logged = engine_logs.find(runs[0].request)
+                for result, run in zip(results, runs, strict=True):
+                    result.add(run, logged=logged, **keep)
+        answers.append(results)
+    engine_logs.check_all_found()
+    return answers

@@ -66,7 +66,9 @@ def report(results: Sequence[Result], profile: Profile) -> str:
 def origin(trace: str, model: str, requests: int, profile: Profile) -> str:
     """Return the lines that say what was said, and by another model than the profile's where that is so."""
     lines = [one_line(f"trace    {trace}: {requests} request{'s' * (requests > 1)} of {model}")]
-    if model.lower() not in (profile.model.lower(), f"{profile.model}-{profile.dtype}".lower()):
+    # Whoever publishes the model, and whether or not its name says the dtype.
+    published = model.rpartition("/")[2].lower()
+    if published not in (profile.model.lower(), f"{profile.model}-{profile.dtype}".lower()):
         lines.append(f"         another model than the profile's {profile.model}: only the times are that machine's")
     return "\n".join(lines)
 
@@ -78,8 +80,9 @@ def across(answers: Sequence[Sequence[Result]]) -> str:
     rows += [(results[0].trace, *(_ratio(result.total["speedup"]) for result in results)) for results in answers]
     pooled = [total([one for results in answers for one in results[place].records]) for place in range(len(policies))]
     rows.append(("all requests, geometric mean", *(_ratio(one["geomean_speedup"]) for one in pooled)))
+    rows.append(("all requests, total time", *(_ratio(one["speedup"]) for one in pooled)))
     lines = [answer(policy, one["speedup"]) for policy, one in zip(policies, pooled, strict=True)]
-    return "\n\n".join([table(rows), "\n".join(lines)])
+    return "\n\n".join([table(rows), "over all requests, by total time", "\n".join(lines)])
 
 
 def answer(policy: str, speedup: float | None) -> str:

@@ -215,6 +215,9 @@ speedup by trace              plain  graded
 copy.jsonl                    1.000   1.600
 prose.jsonl                   1.000   0.992
 all requests, geometric mean  1.000   1.260
+all requests, total time      1.000   1.151
+
+over all requests, by total time
 
 plain: 1.00 times plain decoding; no difference
 graded: 1.15 times plain decoding; 15 % faster
@@ -296,3 +299,20 @@ def test_results_are_a_data_frame_away() -> None:
 
     assert list(frame.columns) == ["kind", "width", "accepted", "emitted", "start_s", "duration_s"]
     assert "".join(frame["kind"]) == "SVVVVSSBP"
+
+
+def test_a_path_that_is_not_there_says_which_shipped_trace_stands_in() -> None:
+    done = simulate("--policy", "plain", "--trace", "nowhere/story.jsonl", "--json")
+
+    assert done.exit_code == 0
+    assert done.stderr == "nowhere/story.jsonl: there is no such file; this is the shipped trace story\n"
+    assert json.loads(done.stdout)["trace"] == "story"
+
+
+@pytest.mark.parametrize("model", ["Qwen3-1.7B", "qwen3-1.7b-4bit", "mlx-community/Qwen3-1.7B-4bit"])
+def test_a_model_is_the_profile_s_whoever_publishes_it(tmp_path: Path, model: str) -> None:
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in ({**HEADER, "model": model}, PROSE)))
+
+    done = simulate("--policy", "plain", "--trace", str(tmp_path / "t.jsonl"))
+
+    assert "another model" not in done.stdout
