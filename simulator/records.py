@@ -13,8 +13,7 @@ from simulator.run import Run, ratio
 
 Record = dict[str, Any]
 
-SUMMED = (
-    "prompt_tokens",
+COUNTERS = (
     "generated",
     "rounds",
     "drafted_rounds",
@@ -24,12 +23,10 @@ SUMMED = (
     "shadow_confirmations",
     "drains",
     "phantom_drains",
-    "prefill_s",
-    "decode_s",
-    "total_s",
-    "plain_decode_s",
-    "plain_total_s",
 )
+"""What a schedule counts; equal wherever the same rounds were made, in a prediction or on an engine."""
+
+SUMMED = ("prompt_tokens", *COUNTERS, "prefill_s", "decode_s", "total_s", "plain_decode_s", "plain_total_s")
 """Fields of a request that its totals are sums of."""
 
 
@@ -39,15 +36,7 @@ def record(run: Run, *, events: bool = False) -> Record:
     found = {
         "id": run.request.id,
         "prompt_tokens": len(run.request.prompt),
-        "generated": schedule.generated,
-        "rounds": schedule.rounds,
-        "drafted_rounds": schedule.drafted_rounds,
-        "paused_rounds": schedule.paused_rounds,
-        "proposed": schedule.proposed,
-        "accepted": schedule.accepted,
-        "shadow_confirmations": schedule.shadow_confirmations,
-        "drains": schedule.drains,
-        "phantom_drains": schedule.phantom_drains,
+        **{name: getattr(schedule, name) for name in COUNTERS},
         "prefill_s": run.prefill_s,
         "decode_s": run.decode_s,
         "total_s": run.total_s,

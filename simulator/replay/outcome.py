@@ -10,6 +10,7 @@ import numpy as np
 
 from policies import Policy
 from simulator.recorded import Recording
+from simulator.records import COUNTERS
 from simulator.replay.parity import Parity, first_difference
 from simulator.replay.robust import Estimate, Times, by_kind, estimate, quotient, totals
 from simulator.replay.session import AGAIN, PLAIN, Session
@@ -18,19 +19,6 @@ from simulator.schedule import Schedule
 from simulator.simulation import simulate
 from simulator.two_clocks import TwoClocks
 from traces import Request
-
-COUNTERS = (
-    "generated",
-    "rounds",
-    "drafted_rounds",
-    "paused_rounds",
-    "proposed",
-    "accepted",
-    "shadow_confirmations",
-    "drains",
-    "phantom_drains",
-)
-"""What must be equal between simulation and engine."""
 
 
 @dataclass(frozen=True, slots=True)
