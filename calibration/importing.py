@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from calibration.recording import Recording
+from calibration.recording import Recorded
 from traces.mlxcel_log import read_logs
 
 SOURCES = ("mlxcel-log",)
@@ -17,7 +17,7 @@ def header(model: str, source: str, files: Sequence[str]) -> dict[str, object]:
     return {"model": model, "source": source, "files": [Path(file).name for file in files]}
 
 
-def import_all(files: Sequence[str], max_tokens: int | None) -> Recording:
+def import_all(files: Sequence[str], max_tokens: int | None) -> Recorded:
     """Return the runs of several logs as a recording.
 
     Args:
@@ -27,4 +27,4 @@ def import_all(files: Sequence[str], max_tokens: int | None) -> Recording:
     Raises:
         TraceError: a log cannot be read or contradicts itself, the limit, or the name of another.
     """
-    return Recording(tuple(run.request(max_tokens) for run in read_logs(files)), silent=(), interrupted=False)
+    return Recorded(tuple(run.request(max_tokens) for run in read_logs(files)), silent=(), interrupted=False)

@@ -17,7 +17,7 @@ DEFAULT_MAX_TOKENS = 400
 
 
 @dataclass(frozen=True)
-class Recording:
+class Recorded:
     """What came of a suite."""
 
     requests: tuple[Request, ...]
@@ -82,7 +82,7 @@ def _decode(engine: Engine, tokens: list[int], sampler: Sampler, limit: int) -> 
         yield engine.read()
 
 
-def record_all(engine: Engine, prompts: Iterable[Prompt], sampler: Sampler, max_tokens: int | None) -> Recording:
+def record_all(engine: Engine, prompts: Iterable[Prompt], sampler: Sampler, max_tokens: int | None) -> Recorded:
     """Record one prompt after another; Ctrl-C gives up the one being worked on and keeps those before it."""
     requests: list[Request] = []
     silent: list[str] = []
@@ -96,4 +96,4 @@ def record_all(engine: Engine, prompts: Iterable[Prompt], sampler: Sampler, max_
                 requests.append(request)
     except KeyboardInterrupt:
         interrupted = True
-    return Recording(tuple(requests), tuple(silent), interrupted)
+    return Recorded(tuple(requests), tuple(silent), interrupted)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibration.recording import Recording
+from calibration.recording import Recorded
 
 
-def document(header: Mapping[str, object], recording: Recording, paths: Sequence[str]) -> dict[str, Any]:
+def document(header: Mapping[str, object], recording: Recorded, paths: Sequence[str]) -> dict[str, Any]:
     """Return the summary of a recording.
 
     Args:
