@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -87,14 +88,16 @@ def record(
             header = importing.header(model, source, files)
             kept = importing.import_all(files, max_tokens)
             output.check([request.id for request in kept.requests])
+            output.write(header, kept.requests)
         else:
             sampler = Sampler(temperature, seed)
             suite = suites.load(suite_name)
             output.check([prompt.id for prompt in suite.prompts])
             engine = checkpoints.open_engine(model, dtype)
             header = recording.header(engine, suite, sampler)
-            kept = recording.record_all(engine, progress.shown(suite.prompts), sampler, max_tokens)
-        paths = output.write(header, kept.requests)
+            keep = functools.partial(output.add, header)
+            kept = recording.record_all(engine, progress.shown(suite.prompts), sampler, max_tokens, keep)
+    paths = [str(output.path(request.id)) for request in kept.requests]
     show(recording_report.document(header, kept, paths), as_json)
     if kept.interrupted:
         raise click.ClickException(f"interrupted: kept {len(kept.requests)} of {len(suite.prompts)} replies")

@@ -49,15 +49,22 @@ class Output:
         if not parent.is_dir():
             raise TraceError(f"{self.where}: cannot be written (no directory {str(parent)!r})")
 
-    def write(self, header: Mapping[str, object], requests: Sequence[Request]) -> list[str]:
-        """Write the traces and return the file of each request; nothing is written without a request.
+    def write(self, header: Mapping[str, object], requests: Sequence[Request]) -> None:
+        """Write the traces of requests that are all there.
 
         Raises:
             TraceError: a file cannot be written.
         """
-        if self.split:
-            for request in requests:
-                traces.write(self.path(request.id), header, [request], force=self.force)
-        elif requests:
+        for request in requests if self.split else []:
+            traces.write(self.path(request.id), header, [request], force=self.force)
+        if not self.split:
             traces.write(self.path(""), header, requests, force=self.force)
-        return [str(self.path(request.id)) for request in requests]
+
+    def add(self, header: Mapping[str, object], requests: Sequence[Request]) -> None:
+        """Write what the last of the requests adds: a trace of its own, or the one of them all again.
+
+        Raises:
+            TraceError: a file cannot be written.
+        """
+        mine = not self.split and len(requests) > 1  # what stands there is what was written before
+        Output(self.where, self.force or mine).write(header, requests[-1:] if self.split else requests)

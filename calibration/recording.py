@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -82,8 +82,22 @@ def _decode(engine: Engine, tokens: list[int], sampler: Sampler, limit: int) -> 
         yield engine.read()
 
 
-def record_all(engine: Engine, prompts: Iterable[Prompt], sampler: Sampler, max_tokens: int | None) -> Recorded:
-    """Record one prompt after another; Ctrl-C gives up the one being worked on and keeps those before it."""
+def record_all(
+    engine: Engine,
+    prompts: Iterable[Prompt],
+    sampler: Sampler,
+    max_tokens: int | None,
+    keep: Callable[[Sequence[Request]], None],
+) -> Recorded:
+    """Record one prompt after another; Ctrl-C gives up the one being worked on.
+
+    Args:
+        engine: the model.
+        prompts: what it is asked.
+        sampler: how tokens are chosen.
+        max_tokens: the longest reply, instead of each prompt's own.
+        keep: called with all finished replies after each, so that whatever ends the run, none of them is lost.
+    """
     requests: list[Request] = []
     silent: list[str] = []
     interrupted = False
@@ -94,6 +108,7 @@ def record_all(engine: Engine, prompts: Iterable[Prompt], sampler: Sampler, max_
                 silent.append(prompt.id)
             else:
                 requests.append(request)
+                keep(requests)
     except KeyboardInterrupt:
         interrupted = True
     return Recorded(tuple(requests), tuple(silent), interrupted)

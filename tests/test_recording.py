@@ -5,19 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click.testing
 import pytest
 
+import traces
 from calibration import cache, checkpoints, recording, recording_report, smollm2, suites
 from calibration.cli import record
 from calibration.engine import EngineError, Sampler
+from calibration.output import Output
 from calibration.scripted_engine import ScriptedEngine
 from calibration.suites import Prompt, SuiteError
 from tests import tiny_checkpoint
+from traces import Request
 
 ENGINE = ScriptedEngine({"hello": "hi there", "quiet": "", "again": "once more"})
 
@@ -52,6 +56,10 @@ def run(*arguments: object) -> click.testing.Result:
     return click.testing.CliRunner().invoke(record, [str(argument) for argument in arguments])
 
 
+def ignore(requests: Sequence[Request]) -> None:
+    """Keep nothing."""
+
+
 def test_a_reply_that_the_model_ends_stops() -> None:
     request = recording.record(ENGINE, Prompt("one", "hello", ("tag",)), Sampler())
 
@@ -76,7 +84,7 @@ def test_the_limit_of_the_command_comes_before_that_of_the_prompt(
 def test_a_reply_without_a_token_is_not_kept() -> None:
     prompts = [Prompt("quiet", "quiet"), Prompt("one", "hello")]
 
-    kept = recording.record_all(ENGINE, prompts, Sampler(), None)
+    kept = recording.record_all(ENGINE, prompts, Sampler(), None, ignore)
 
     assert kept.silent == ("quiet",)
     assert [request.id for request in kept.requests] == ["one"]
@@ -88,14 +96,16 @@ def test_an_interrupt_keeps_what_was_finished() -> None:
         yield Prompt("two", "again")
         raise KeyboardInterrupt
 
-    kept = recording.record_all(ENGINE, prompts(), Sampler(), None)
+    kept = recording.record_all(ENGINE, prompts(), Sampler(), None, ignore)
 
     assert [request.id for request in kept.requests] == ["one", "two"]
     assert kept.interrupted
 
 
 def test_the_report_is_aligned() -> None:
-    kept = recording.record_all(ENGINE, [Prompt("one", "hello"), Prompt("a_long_name", "again")], Sampler(), None)
+    kept = recording.record_all(
+        ENGINE, [Prompt("one", "hello"), Prompt("a_long_name", "again")], Sampler(), None, ignore
+    )
     names = {"model": "m", "dtype": "q4", "device": "d", "mlx": "1", "mlx_lm": "2"}
     header = {**names, "sampler": Sampler(0.7, 3).provenance()}
 
@@ -346,3 +356,20 @@ def test_the_help_shows_two_ways_to_ask_a_model() -> None:
         "    record --model smollm2 --suite basic -o runs/",
         "    record --model smollm2 --suite basic --max-tokens 50 --temperature 0.7 --seed 1 -o warm.jsonl",
     ]
+
+
+@pytest.mark.parametrize("where", ["all.jsonl", "each/"])
+def test_what_is_finished_is_on_disk_whatever_ends_the_run(tmp_path: Path, where: str) -> None:
+    output = Output(f"{tmp_path}/{where}")
+    output.check(["one", "two"])
+
+    def prompts() -> Iterator[Prompt]:
+        yield Prompt("one", "hello")
+        yield Prompt("two", "again")
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        recording.record_all(ENGINE, prompts(), Sampler(), None, partial(output.add, {"model": "scripted"}))
+
+    files = traces.expand(str(tmp_path / where))
+    assert [request.id for file in files for request in traces.load(file).requests] == ["one", "two"]
