@@ -39,14 +39,26 @@ def write(path: str | Path, header: Mapping[str, Any], requests: Iterable[Reques
     try:
         count = _write_lines(beside, where, target.name.endswith(".gz"), _encoded(where, header, requests)) - 1
         with _reported(where):
-            if force:
-                beside.replace(target)
-            else:
-                os.link(beside, target)
+            _place(beside, target, force)
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
     return count
+
+
+def _place(beside: Path, target: Path, force: bool) -> None:
+    """Move a whole file to its place; without `force` only where nothing is by then."""
+    if not force:
+        try:
+            os.link(beside, target)
+            return
+        except FileExistsError:
+            raise
+        except OSError:
+            # A disk without hard links: all that is left is to look first.
+            if target.exists():
+                raise FileExistsError from None
+    beside.replace(target)
 
 
 def _target(path: Path, where: str) -> Path:
