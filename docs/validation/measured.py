@@ -64,11 +64,11 @@ class Regime:
 
 REGIMES = (
     Regime("tiny", str(HERE / "tiny-llama"), None, 50, ("--rounds", "50", "--contexts", "16,256,640")),
-    Regime("epyc-smollm2-float32-openblas", "smollm2", "float32", 6, preload=OPENBLAS),
-    Regime("epyc-smollm2-bfloat16", "smollm2", "bfloat16", 6),
-    Regime("epyc-smollm2-bfloat16-host-work-20ms", "smollm2", "bfloat16", 6, ("--host-work", "20ms")),
+    Regime("epyc-smollm2-135m-float32-openblas", "smollm2", "float32", 6, preload=OPENBLAS),
+    Regime("epyc-smollm2-135m-bfloat16", "smollm2", "bfloat16", 6),
+    Regime("epyc-smollm2-135m-bfloat16-host-work-20ms", "smollm2", "bfloat16", 6, ("--host-work", "20ms")),
     # Its prompts are read as slowly as it decodes, so the longest context is left out.
-    Regime("epyc-smollm2-q4", "smollm2", "q4", 6, ("--contexts", "16,256,1024")),
+    Regime("epyc-smollm2-135m-q4", "smollm2", "q4", 6, ("--contexts", "16,256,1024")),
 )
 
 
