@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 import traces
 from policies import match_table
-from traces import Request, TraceError, synthetic
+from traces import TraceError, synthetic
 
 MAKERS = (synthetic.plain, synthetic.copy, synthetic.numbered_copy)
-Maker = Callable[[str, int, int], Request]
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_prompts_and_replies_have_the_lengths_asked_for(make: Maker) -> None:
+def test_prompts_and_replies_have_the_lengths_asked_for(make: synthetic.Maker) -> None:
     request = make("mine", 512, 128)
 
     assert (len(request.prompt), len(request.reply), request.max_tokens) == (512, 128, 128)
@@ -57,7 +54,7 @@ def test_half_of_a_plain_reply_stands_nowhere_before() -> None:
 
 
 @pytest.mark.parametrize(("make", "shares"), [(synthetic.copy, {1.0}), (synthetic.numbered_copy, {0.0, 1 / 7, 2 / 7})])
-def test_what_lands_of_full_proposals(make: Maker, shares: set[float]) -> None:
+def test_what_lands_of_full_proposals(make: synthetic.Maker, shares: set[float]) -> None:
     request = make("mine", 1024, 200)
     table = match_table(request.prompt, request.reply, ngram_max=3, ngram_min=2, match="latest", cap=7).lookup(7)
 

@@ -13,7 +13,7 @@ prompts are put in the form of its chat and words repeat as its words would. Wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, count, cycle, islice
 
 from traces.trace import Request
@@ -25,6 +25,9 @@ SENTENCE = (5081, 5738, 260, 38993, 10573, 260, 4461, 6873, 1191, 28, 3942, 1172
             11002, 260, 3092, 2080, 338, 592, 3459, 18400, 30)  # fmt: skip
 """Every morning the baker opens the blue shutters, sweeps the flour from the step, and counts the loaves that were sold
 yesterday."""
+
+Maker = Callable[[str, int, int], Request]
+"""What makes a request of an id, a length of the prompt and a length of the reply, as `plain` does."""
 
 _SYSTEM = (1, 9690, 198, 2683, 359, 253, 5356, 5646, 11173, 3365, 3511, 308, 34519, 28, 7018, 411, 407, 19712, 8182, 2,
            198, 1, 4093, 198)  # fmt: skip

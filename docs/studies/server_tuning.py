@@ -1,0 +1,76 @@
+"""The constants of `gated`'s break-even rule: a grid, tuned on one half of the chat stratum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import product
+
+from policies.gated import Gated
+from server_study import ENDS, Requests, gain
+from server_workloads import recorded, stratum
+
+THRESHOLDS = (2.5, 3.0, 3.5, 4.0, 4.5)
+CONFIRMATIONS = (1, 2, 3)
+WAITS = (0, 1, 2)
+"""Plain rounds before decoding is pipelined again; the reference waits for 2."""
+KEEP = 0.9
+"""Share of the gain of `gated` as it is that a rule has to keep on copies."""
+DEFAULT = Gated()
+
+
+@cache
+def halves() -> tuple[Requests, Requests]:
+    """Return the questions that rules are tuned on and those that they are judged on: every second one each."""
+    return stratum()[::2], stratum()[1::2]
+
+
+def tuning_copies() -> tuple[Requests, Requests]:
+    """Return the copies that a rule has to keep the gain of while tuning: the recorded ones, short and long."""
+    return recorded("copy"), recorded("long_copy")
+
+
+def worst(requests: Requests, policy: Gated) -> float:
+    """Return the smaller gain of both ends."""
+    return min(gain(requests, policy, end) for end in ENDS)
+
+
+def kept(requests: Requests, policy: Gated) -> float:
+    """Return the smallest share of the gain of `gated` as it is that a rule keeps at both ends."""
+    return min(gain(requests, policy, end) / gain(requests, DEFAULT, end) for end in ENDS)
+
+
+def rules(wait: int) -> Iterator[Gated]:
+    """Yield every rule of the grid that waits so long."""
+    for threshold, confirmations in product(THRESHOLDS, CONFIRMATIONS):
+        yield Gated(min_tokens_per_round=threshold, resume_confirmations=confirmations, pipeline_after=wait)
+
+
+@cache
+def best(wait: int) -> Gated | None:
+    """Return the rule with the greatest worst gain on the tuning half, among those that keep what copies gain."""
+    keeping = [rule for rule in rules(wait) if all(kept(copies, rule) >= KEEP for copies in tuning_copies())]
+    return max(keeping, key=lambda rule: worst(halves()[0], rule), default=None)
+
+
+def tuned() -> Gated:
+    """Return the best rule of all waits."""
+    found = [rule for rule in map(best, WAITS) if rule]
+    return max(found, key=lambda rule: worst(halves()[0], rule))
+
+
+def around(rule: Gated) -> Iterator[Gated]:
+    """Yield the rule and its neighbours, one setting changed at a time."""
+    yield rule
+    assert rule.min_tokens_per_round is not None
+    for threshold in (rule.min_tokens_per_round - 0.5, rule.min_tokens_per_round + 0.5):
+        yield replace(rule, min_tokens_per_round=threshold)
+    for confirmations in (rule.resume_confirmations - 1, rule.resume_confirmations + 1):
+        if confirmations:
+            yield replace(rule, resume_confirmations=confirmations)
+    for wait in WAITS:
+        if wait != rule.pipeline_after:
+            yield replace(rule, pipeline_after=wait)
+    for tokens in (8, 16):
+        yield replace(rule, min_pause_tokens=tokens)
