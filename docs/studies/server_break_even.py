@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import policies
-from policies import Policy
 from server_study import CORNERS, ENDS, VERIFY, Assumed, Requests, decode_s, gain, percent, shared_gain, span
 from server_tuning import DEFAULT, KEEP, WAITS, around, best, halves, kept, tuned, worst
 from server_workloads import benchmark, recorded, served, stratum
-from simulator.report import table
+
+import policies
+from policies import Policy
 from policies.plain import Plain
+from simulator.report import table
 from simulator.serving.server import Server
 
 Row = Sequence[str]

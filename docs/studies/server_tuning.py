@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import cache
 from itertools import product
 
-from policies.gated import Gated
 from server_study import ENDS, Requests, gain
 from server_workloads import recorded, stratum
+
+from policies.gated import Gated
 
 THRESHOLDS = (2.5, 3.0, 3.5, 4.0, 4.5)
 CONFIRMATIONS = (1, 2, 3)

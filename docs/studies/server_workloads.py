@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
+from server_study import Assumed, Requests, served
+
 import policies
 import traces
-from server_study import Assumed, Requests, served
 from simulator.serving.server import Server
 from traces import Request, synthetic
 
