@@ -41,7 +41,8 @@ class Weigher(Governor):
 
     def __init__(self, policy: Breakeven, prices: Prices) -> None:
         self.paused = True
-        self._prices = prices
+        self._machine = self._prices = prices
+        self._rows = 1
         self._most = policy.max_draft
         self._doubt = policy.doubt
         self._kept = 1 - 1 / policy.memory
@@ -62,6 +63,9 @@ class Weigher(Governor):
     def budget(self, state: State) -> int:
         """Return a full block unless paused; resume when a probe came true and an isolated verify would pay."""
         self._context = state.context
+        if state.rows != self._rows:
+            self._rows = state.rows
+            self._prices = self._machine.among(state.rows)
         if self._confirmed:
             self._confirmed = False
             self.paused = not self._best(self._most, self._restart)

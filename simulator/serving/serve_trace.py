@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import traces
-from calibration import ProfileError, ServerCosts
+from calibration import ProfileError, RowPrices, ServerCosts
 from policies import Policy, Prices
 from policies.plain import Plain
 from simulator.errors import SimulationError
@@ -47,7 +47,7 @@ def serve_trace(
     except ProfileError as error:
         if not events or service.needs_clock:
             raise
-        return _scheduled(where, policies, costs.costs, service, str(error))
+        return _scheduled(where, policies, RowPrices(costs), service, str(error))
 
 
 def _priced(
@@ -104,7 +104,7 @@ def _timed(where: str, policy: Policy, costs: ServerCosts, service: Service, *, 
 
 def _run(result: ServedResult, requests: Iterator[Request], costs: ServerCosts, *, events: bool) -> None:
     policy, service = result.policy, result.service
-    server = SimpyServer(policy, costs.costs, costs, service, lambda tick, at_s: result.add(tick, at_s, events=events))
+    server = SimpyServer(policy, costs, service, lambda tick, at_s: result.add(tick, at_s, events=events))
     result.timeline = server.timeline
     server.run(requests)
     result.warm_up_s, result.wasted = server.host.warm_up_s, server.host.wasted
