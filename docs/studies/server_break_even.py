@@ -8,12 +8,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from server_study import CORNERS, ENDS, VERIFY, Assumed, Requests, decode_s, gain, percent, shared_gain, span
-from server_tuning import DEFAULT, KEEP, WAITS, around, best, halves, kept, tuned, worst
-from server_workloads import benchmark, recorded, served, stratum
+from server_study import (
+    CORNERS,
+    ENDS,
+    VERIFY,
+    Assumed,
+    Requests,
+    decode_s,
+    gain,
+    oracle_gain,
+    percent,
+    shared_gain,
+    span,
+)
+from server_tuning import DEFAULT, KEEP, WAITS, around, best, halves, least_kept, tuned, worst
+from server_workloads import benchmark, recorded, stratum
 
 import policies
 from policies import Policy
+from policies.gated import Gated
 from policies.plain import Plain
 from simulator.report import table
 from simulator.serving.server import Server
@@ -56,6 +69,7 @@ def questions() -> list[Row]:
         rows.append((record["id"], *cells, *(percent(change[place]) for change in changes)))
     proposed, accepted = (sum(record[name] for record in records) for name in ("proposed", "accepted"))
     totals = [str(sum(record["generated"] for record in records)), str(proposed), f"{accepted / proposed * 100:.0f} %"]
+    rows.append(("range", *[""] * 3, *(f"{percent(min(change))} .. {percent(max(change))}" for change in changes)))
     rows.append(("total", *totals, *(percent(gain(chosen, DEFAULT, Assumed(factor))) for factor in FACTORS)))
     return rows
 
@@ -68,37 +82,32 @@ def each_gain(requests: Requests, assumed: Assumed) -> list[float]:
 
 def waits() -> list[Row]:
     """Return the best rule of the grid for every re-prime wait."""
-    rows: list[Row] = [("wait", "tokens a round", "confirmations", "tuned on, worst", "judged on, worst", "copy kept")]
+    rows: list[Row] = [("wait", "tokens a round", "confirmations", "tuned on", "judged on", "copies keep")]
     for wait in WAITS:
         rule = best(wait)
-        if rule is None:
-            rows.append((str(wait), *["none"] * 5))
-            continue
-        constants = f"{rule.min_tokens_per_round:g}", str(rule.resume_confirmations)
-        rows.append((str(wait), *constants, *(percent(worst(half, rule)) for half in halves()), least_kept(rule)))
+        constants = (f"{rule.min_tokens_per_round:g}", str(rule.resume_confirmations)) if rule else ("none", "none")
+        rows.append((str(wait), *constants, *(scores(rule) if rule else ["-"] * 3)))
     return rows
 
 
-def neighbours(rule: policies.Policy) -> list[Row]:
+def neighbours(rule: Gated) -> list[Row]:
     """Return how flat the choice is: the tuned rule with one setting changed at a time."""
-    rows: list[Row] = [("rule", "tuned on, worst", "judged on, worst", "copy kept")]
-    for near in around(rule):
-        rows.append((str(near), *(percent(worst(half, near)) for half in halves()), least_kept(near)))
-    return rows
+    return [("rule", "tuned on", "judged on", "copies keep"), *((str(near), *scores(near)) for near in around(rule))]
 
 
-def least_kept(rule: Policy) -> str:
-    return f"{min(kept(recorded(name), rule) for name in ('copy', 'long_copy')) * 100:.0f} %"
+def scores(rule: Gated) -> list[str]:
+    """Return the worse gain of both ends on both halves, and the least that is kept on the copies tuned on."""
+    return [*(percent(worst(half, rule)) for half in halves()), f"{least_kept(rule) * 100:.0f} %"]
 
 
 def judged(*rules: Policy) -> list[Row]:
     """Return the gain on the halves of the stratum and on the whole."""
     first, second = halves()
     sets = {"tuned on": first, "judged on": second, "all of it": stratum()}
-    rows: list[Row] = [("chat, one client", "questions", "gated as it is", "tuned", "breakeven")]
+    rows: list[Row] = [("chat, one client", "questions", "gated as it is", "tuned", "breakeven", "oracle")]
     for name, requests in sets.items():
         cells = [span([gain(requests, policy, end) for end in ENDS]) for policy in (DEFAULT, *rules)]
-        rows.append((name, str(len(requests)), *cells))
+        rows.append((name, str(len(requests)), *cells, span([oracle_gain(requests, end) for end in ENDS])))
     return rows
 
 

@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import calibration
-from calibration import ServerCosts
+from calibration import Costs, ServerCosts
 from calibration.server_costs import StorageKind
 from calibration.serving import AssumedVerify, ServedForward
 from policies import Policy
 from policies.plain import Plain
+from simulator.oracle import Oracle
 from simulator.serving.results import ServedResult
 from simulator.serving.serve_trace import serve_in_memory
 from simulator.serving.server import Server
 from simulator.serving.service import Service
+from simulator.simulation import run
 from traces import Request, Trace
 
 PROFILE = "gb10-qwen3-1.7b-4bit"
@@ -84,6 +86,26 @@ def decode_s(requests: Requests, policy: Policy, assumed: Assumed) -> tuple[floa
 def gain(requests: Requests, policy: Policy, assumed: Assumed) -> float:
     """Return by how much the decode rate of all requests together differs from plain decoding's."""
     return sum(decode_s(requests, Plain(), assumed)) / sum(decode_s(requests, policy, assumed)) - 1
+
+
+@cache
+def oracle_gain(requests: Requests, assumed: Assumed) -> float:
+    """Return what the oracle gains with the costs of a lone row, which knows every reply and plans it as a whole.
+
+    It plans for the loop of one request, which pays a little less for its pipeline than a scheduler does.
+    """
+    runs = [run(request, Oracle(), lone_row(assumed)) for request in requests]
+    return sum(one.plain_decode_s for one in runs) / sum(one.decode_s for one in runs) - 1
+
+
+@cache
+def lone_row(assumed: Assumed) -> Costs:
+    """Return the server's costs of one row as those of one request."""
+    costs = costs_of(assumed)
+    contexts = range(1, 2049)
+    device = {width: [costs.verify_s(width, context) for context in contexts] for width in range(2, 9)}
+    device[1] = [costs.step_s(1, context) for context in contexts]
+    return replace(costs.costs, contexts=contexts, measured_at=(), device=device)
 
 
 @cache
