@@ -25,11 +25,11 @@ class Breakeven(LookupPolicy):
     """
 
     memory: Annotated[float, Range(1.0, 1024.0)] = 5.0
-    """Verifies and probes that count: each newer one takes 1/memory off the weight of every older one (a choice:
-    twice as long or half as long moves no shipped trace by more than the traces differ among themselves)."""
-    doubt: Annotated[float, Range(0.01, 64.0)] = 1.0
-    """Trials that the first guess counts for: that a token lands every other time, and that a position that was hardly
-    tried is like the one before it (1 is the weight of a single trial)."""
+    """Verifies and probes that count: each newer one takes 1/memory off the weight of all older ones (a choice, and a
+    flat one: docs/explanation/break-even.md)."""
+    doubt: Annotated[float, Range(0.01, 64.0)] = 2.0
+    """Trials that a first guess counts for: that the first token lands every other time, and that each further position
+    is like the one before it (2: Laplace's rule, as if a token had landed once and failed once)."""
 
     def governor(self, prices: Prices) -> Governor:
         """Make a governor that begins with a pause: probes are free, and without evidence nothing pays."""
@@ -89,8 +89,14 @@ class Weigher(Governor):
         self._confirmed = self.paused
 
     def refute(self) -> None:
-        """Learn that a probe would have failed, at its first token for all that is known."""
-        self._learn(SHADOW_TOKENS, 0)
+        """Learn that a probe would have failed; which of its tokens did is not told, so each takes its likely part."""
+        reached, *chances = [1.0, *self._chances(SHADOW_TOKENS)]
+        whole = chances[-1]
+        self._forget()
+        for position, chance in enumerate(chances):
+            self._tried[position] += (reached - whole) / (1 - whole)
+            self._landed[position] += (chance - whole) / (1 - whole)
+            reached = chance
 
     def rest(self, context: int, asks: int) -> int:
         """Take all asks of a pause: only a probe that comes true can end it."""
@@ -125,11 +131,15 @@ class Weigher(Governor):
 
     def _learn(self, proposed: int, accepted: int) -> None:
         """Count a trial of every position up to the first that failed."""
-        kept = self._kept
-        self._tried = [kept * tried for tried in self._tried]
-        self._landed = [kept * landed for landed in self._landed]
+        self._forget()
         for position in range(min(accepted, self._most)):
             self._tried[position] += 1
             self._landed[position] += 1
         if accepted < min(proposed, self._most):
             self._tried[accepted] += 1
+
+    def _forget(self) -> None:
+        """Take some weight off what was learned so far."""
+        kept = self._kept
+        self._tried = [kept * tried for tried in self._tried]
+        self._landed = [kept * landed for landed in self._landed]
