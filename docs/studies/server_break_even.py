@@ -18,6 +18,7 @@ from server_study import (
     gain,
     oracle_gain,
     percent,
+    served,
     shared_gain,
     span,
 )
