@@ -61,9 +61,7 @@ def questions() -> list[Row]:
     chosen = stratum()
     records = served(chosen, DEFAULT, Assumed(), 1, Server()).records
     changes = [each_gain(chosen, Assumed(factor)) for factor in FACTORS]
-    rows: list[Row] = [
-        ("chat, gated as it is", "tokens", "proposed", "accepted", *(f"verify x {f:g}" for f in FACTORS))
-    ]
+    rows: list[Row] = [("chat, under gated", "tokens", "proposed", "accepted", *(f"verify x {f:g}" for f in FACTORS))]
     for place, record in enumerate(records):
         share = f"{record['accepted'] / record['proposed'] * 100:.0f} %"
         cells = [str(record["generated"]), str(record["proposed"]), share]
@@ -105,7 +103,7 @@ def judged(*rules: Policy) -> list[Row]:
     """Return the gain on the halves of the stratum and on the whole."""
     first, second = halves()
     sets = {"tuned on": first, "judged on": second, "all of it": stratum()}
-    rows: list[Row] = [("chat, one client", "questions", "gated as it is", "tuned", "breakeven", "oracle")]
+    rows: list[Row] = [("chat, one client", "questions", "gated", "tuned", "breakeven", "oracle")]
     for name, requests in sets.items():
         cells = [span([gain(requests, policy, end) for end in ENDS]) for policy in (DEFAULT, *rules)]
         rows.append((name, str(len(requests)), *cells, span([oracle_gain(requests, end) for end in ENDS])))
@@ -115,15 +113,15 @@ def judged(*rules: Policy) -> list[Row]:
 def copies() -> list[Copy]:
     """Return the copies, short ones first."""
     dense = tuple(Assumed(factor, storage="dense") for factor in VERIFY)
-    found = [Copy("copy (recorded)", recorded("copy")), Copy("copy 640", benchmark("copy", 1))]
+    found = [Copy("copy (recorded)", recorded("copy")), Copy("copy 640 (synthetic)", benchmark("copy", 1))]
     found += [Copy("long_copy (recorded)", recorded("long_copy"))]
-    found += [Copy(f"numbered copy {at}", benchmark("numbered_copy", 1, at)) for at in (1024, 2048, 4096)]
-    return [*found, Copy("numbered copy 8192, dense", benchmark("numbered_copy", 1, 8192), dense)]
+    found += [Copy(f"numbered copy {at} (synthetic)", benchmark("numbered_copy", 1, at)) for at in (1024, 2048, 4096)]
+    return [*found, Copy("numbered copy 8192 (synthetic), dense", benchmark("numbered_copy", 1, 8192), dense)]
 
 
 def copied(*rules: Policy) -> list[Row]:
     """Return what copies gain, and the least that is kept of it."""
-    rows: list[Row] = [("copies, one client", "gated as it is", "tuned", "kept", "breakeven", "kept")]
+    rows: list[Row] = [("copies, one client", "gated", "tuned", "kept", "breakeven", "kept")]
     for copy in copies():
         cells = [span([gain(copy.requests, DEFAULT, end) for end in copy.ends])]
         for rule in rules:
@@ -141,9 +139,9 @@ def copy_kept(copy: Copy, rule: Policy) -> float:
 
 def shared(*rules: Policy) -> list[Row]:
     """Return what two clients gain together, at the ends of both assumptions."""
-    sets = {"plain": benchmark("plain", 4), "copy": benchmark("copy", 4), "chat": stratum()}
-    rows: list[Row] = [("two clients, four ends", "gated as it is", "tuned", "breakeven")]
-    for name, requests in sets.items():
+    made = {f"{style} (synthetic)": benchmark(style, 4) for style in ("plain", "copy")}
+    rows: list[Row] = [("two clients, four ends", "gated", "tuned", "breakeven")]
+    for name, requests in {**made, "chat, all of it": stratum()}.items():
         rows.append((name, *(span(two_rows(requests, policy)) for policy in (DEFAULT, *rules))))
     return rows
 

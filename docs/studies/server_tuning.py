@@ -13,8 +13,10 @@ from server_workloads import benchmark, recorded, stratum
 from policies import Policy
 from policies.gated import Gated
 
-THRESHOLDS = (2.0, 2.5, 3.0, 3.5, 4.0, 4.5)
+THRESHOLDS = (2.4, 2.6, 2.8, 3.0, 3.2, 3.4, 3.6, 3.8, 4.0, 4.2, 4.4)
+"""Tokens a round below which a row pauses."""
 CONFIRMATIONS = (1, 2, 3)
+"""Probes in a row that end a pause."""
 WAITS = (0, 1, 2)
 """Plain rounds before decoding is pipelined again; the reference waits for 2."""
 KEEP = 0.9
@@ -73,8 +75,8 @@ def around(rule: Gated) -> Iterator[Gated]:
     """Yield the rule and its neighbours, one setting changed at a time."""
     yield rule
     assert rule.min_tokens_per_round is not None
-    for threshold in (rule.min_tokens_per_round - 0.5, rule.min_tokens_per_round + 0.5):
-        yield replace(rule, min_tokens_per_round=threshold)
+    for step in (-0.4, -0.2, 0.2, 0.4):
+        yield replace(rule, min_tokens_per_round=round(rule.min_tokens_per_round + step, 1))
     for confirmations in (rule.resume_confirmations - 1, rule.resume_confirmations + 1):
         if confirmations:
             yield replace(rule, resume_confirmations=confirmations)
