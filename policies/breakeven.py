@@ -24,7 +24,7 @@ class Breakeven(LookupPolicy):
     pause begins and how much evidence ends it all follow from that, and no setting says so.
     """
 
-    memory: Annotated[float, Range(1.0, 1024.0)] = 5.0
+    memory: Annotated[float, Range(1.0, 1024.0)] = 8.0
     """Verifies and probes that count: each newer one takes 1/memory off the weight of all older ones (a choice, and a
     flat one: docs/explanation/break-even.md)."""
     doubt: Annotated[float, Range(0.01, 64.0)] = 2.0
