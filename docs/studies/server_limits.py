@@ -29,7 +29,6 @@ WORST, BEST = CORNERS[2], CORNERS[1]
 """Dear verifies beside cheap plain steps of two rows, and the other way round."""
 
 CONTEXTS = (1024, 2048, 4096, 8192)
-REPLY = 128
 PUBLISHED: Mapping[tuple[StorageKind, int], float] = {
     ("paged", 1024): 2.69,
     ("paged", 2048): 2.79,
