@@ -6,6 +6,7 @@ import calibration
 import policies
 import traces
 from calibration import suites
+from policies import Drafter
 from simulator.serving.recorded import serve
 from simulator.serving.server import Server
 
@@ -26,7 +27,7 @@ def test_every_question_of_the_suite_was_answered_once_and_greedily() -> None:
 
 def test_of_sixteen_questions_gated_lands_a_quarter_to_nearly_half_of_what_it_proposes() -> None:
     prices = calibration.load("gb10-qwen3-1.7b-4bit").costs()
-    drafters = {}
+    drafters: dict[str, Drafter] = {}
 
     for tick in serve(TRACE.requests, policies.load("gated"), prices, Server(), clients=1):
         drafters |= {row.id: row.drafter for row in tick.released if row.drafter}
