@@ -28,8 +28,9 @@ class Breakeven(LookupPolicy):
     """Verifies and probes that count: each newer one takes 1/memory off the weight of all older ones (a choice, and a
     flat one: docs/explanation/break-even.md)."""
     doubt: Annotated[float, Range(0.01, 64.0)] = 2.0
-    """Trials that a first guess counts for: that the first token lands every other time, and that each further position
-    is like the one before it (2: Laplace's rule, as if a token had landed once and failed once)."""
+    """Trials that a first guess counts for: that a token lands every other time, that the first position is like all
+    of them together, and each further one like the one before it (2: Laplace's rule, as if a token had landed once
+    and failed once)."""
 
     def governor(self, prices: Prices) -> Governor:
         """Make a governor that begins with a pause: probes are free, and without evidence nothing pays."""
@@ -122,8 +123,13 @@ class Weigher(Governor):
         return best
 
     def _chances(self, most: int) -> list[float]:
-        """Return for each of the first positions how likely it is to land, those before it included."""
-        doubt, guess, positions = self._doubt, 0.5, []
+        """Return for each of the first positions how likely it is to land, those before it included.
+
+        The first guess for the first position is how often tokens landed at any, since a copy is one at all of them;
+        that of every other is the estimate before it.
+        """
+        doubt, positions = self._doubt, []
+        guess = (sum(self._landed) + doubt / 2) / (sum(self._tried) + doubt)
         for tried, landed in zip(self._tried[:most], self._landed, strict=False):
             guess = (landed + doubt * guess) / (tried + doubt)
             positions.append(guess)

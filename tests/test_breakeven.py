@@ -62,35 +62,37 @@ def test_it_begins_with_a_pause_and_probes() -> None:
     assert (asked(governor), governor.paused, governor.probing) == (0, True, True)
 
 
-def test_a_first_guess_counts_two_trials_and_later_positions_take_after_earlier_ones() -> None:
-    # A probe lands two tokens. The first is then given (1 + 2 * 0.5) / (1 + 2) = 0.667, the second, if the first
-    # landed, (1 + 2 * 0.667) / 3 = 0.778, and so is every further one. Together they emit, for 1 to 3 proposals,
-    # 1.667, 2.185 and 2.588 tokens, so these are the dearest widths in steps that pay without any lost overlap.
+def test_a_first_guess_counts_two_trials_and_positions_take_after_each_other() -> None:
+    # A probe lands two tokens, so a token at any position is given (2 + 2 * 0.5) / (2 + 2) = 0.75. The first is then
+    # given (1 + 2 * 0.75) / (1 + 2) = 0.833, the second, if the first landed, (1 + 2 * 0.833) / 3 = 0.889, and so is
+    # every further one. Together they emit, for 1 to 3 proposals, 1.833, 2.574 and 3.232 tokens, so these are the
+    # dearest widths in steps that pay without any lost overlap.
     def proposed(**widths: float) -> int:
         return asked(confirmed(machine(lost=0.0, width=1.0, **widths), 1))
 
-    assert (proposed(w2=1.66), proposed(w2=1.67)) == (1, 0)
-    assert (proposed(w3=2.18), proposed(w3=2.19)) == (2, 0)
-    assert (proposed(w4=2.58), proposed(w4=2.59)) == (3, 0)
+    assert (proposed(w2=1.83), proposed(w2=1.84)) == (1, 0)
+    assert (proposed(w3=2.57), proposed(w3=2.58)) == (2, 0)
+    assert (proposed(w4=3.23), proposed(w4=3.24)) == (3, 0)
 
 
 def test_a_probe_that_failed_is_blamed_on_both_of_its_tokens() -> None:
-    # Before it, the first lands with 1/2 and both with 1/4. So it failed at the first in 2 of 3 cases, and the first
-    # has landed 1/3 time: (1/3 + 1) / 3 = 0.444. A probe that comes true then makes it
-    # (7/8 * 1/3 + 1 + 1) / (7/8 + 1 + 2) = 0.591.
+    # Before it, the first lands with 1/2 and both with 1/4. So it failed at the first in 2 of 3 cases: the first has
+    # landed 1/3 time in 1 trial, the second 0 times in 1/3. A probe that comes true makes that 1.292 times in 1.875
+    # and 1 in 1.292, so a token anywhere is given (2.292 + 1) / (3.167 + 2) = 0.637 and the first
+    # (1.292 + 2 * 0.637) / (1.875 + 2) = 0.662.
     def proposed(steps: float) -> int:
         governor = Breakeven().governor(machine(lost=0.0, width=1.0, w2=steps))
         governor.refute()
         governor.confirm()
         return asked(governor)
 
-    assert (proposed(1.59), proposed(1.60)) == (1, 0)
+    assert (proposed(1.66), proposed(1.67)) == (1, 0)
 
 
 def test_a_proposal_pays_for_the_overlap_that_is_lost_where_it_is_made() -> None:
     def proposed(*, in_flight: bool, streak: int) -> int:
         governor = confirmed(machine(lost=0.2, width=0.5))
-        for _ in range(3):
+        for _ in range(4):
             asked(governor, in_flight=False)
             governor.record(1)
         return asked(governor, in_flight=in_flight, streak=streak)
@@ -124,7 +126,7 @@ def test_misses_narrow_the_proposal_and_then_pause() -> None:
         governor.record(0)
         proposed.append(asked(governor, in_flight=False))
 
-    assert proposed == [7, 7, 7, 2, 2, 0]
+    assert proposed == [7, 7, 7, 7, 2, 0]
 
 
 def test_no_width_is_chosen_that_another_beats() -> None:
@@ -138,7 +140,7 @@ def test_no_width_is_chosen_that_another_beats() -> None:
 
 
 def test_the_dearer_the_lost_overlap_the_more_evidence_a_resume_takes() -> None:
-    needed = [proofs(machine(lost=lost)) for lost in (0.0, 0.2, 0.4, 0.6)]
+    needed = [proofs(machine(lost=lost, width=0.4)) for lost in (0.0, 0.4, 0.8, 1.0)]
 
     assert needed == sorted(needed)
     assert needed[0] < needed[-1] < 100

@@ -35,6 +35,8 @@ from simulator.serving.server import Server
 Row = Sequence[str]
 LEAST_CHAT = -0.01
 """The smallest gain on plain chat that passes."""
+BELIEFS = ("memory=5", "memory=12", "doubt=1", "doubt=3")
+"""Other settings of `breakeven`, to show how flat its choice is."""
 FACTORS = (VERIFY[0], 1.0, VERIFY[1])
 
 
@@ -53,14 +55,14 @@ def main() -> None:
     print(f"\nthe tuned rule: {rule}\n")
     print(table(judged(rule, derived)), table(copied(rule, derived)), table(shared(rule, derived)), sep="\n\n")
     print()
-    print(table(targets(rule, derived)))
+    print(table(targets(rule, derived)), table(beliefs(derived)), sep="\n\n")
 
 
 def questions() -> list[Row]:
     """Return what `gated` as it is does to every question of the stratum."""
     chosen = stratum()
     records = served(chosen, DEFAULT, Assumed(), 1, Server()).records
-    changes = [each_gain(chosen, Assumed(factor)) for factor in FACTORS]
+    changes = [each_gain(chosen, DEFAULT, Assumed(factor)) for factor in FACTORS]
     rows: list[Row] = [("chat, under gated", "tokens", "proposed", "accepted", *(f"verify x {f:g}" for f in FACTORS))]
     for place, record in enumerate(records):
         share = f"{record['accepted'] / record['proposed'] * 100:.0f} %"
@@ -73,9 +75,9 @@ def questions() -> list[Row]:
     return rows
 
 
-def each_gain(requests: Requests, assumed: Assumed) -> list[float]:
+def each_gain(requests: Requests, policy: Policy, assumed: Assumed) -> list[float]:
     """Return by how much the decode rate of every request differs from plain decoding's."""
-    times = zip(decode_s(requests, Plain(), assumed), decode_s(requests, DEFAULT, assumed), strict=True)
+    times = zip(decode_s(requests, Plain(), assumed), decode_s(requests, policy, assumed), strict=True)
     return [plain_s / own_s - 1 for plain_s, own_s in times]
 
 
@@ -161,6 +163,21 @@ def targets(*rules: Policy) -> list[Row]:
     for style in ("plain", "copy"):
         least = [min(two_rows(benchmark(style, 4), rule)) for rule in rules]
         rows.append(verdict(f"two clients, {style}", 0.0, least))
+    return rows
+
+
+def beliefs(derived: Policy) -> list[Row]:
+    """Return the figures that decide the targets for `breakeven` when it believes sooner or later."""
+    styles = ("plain", "copy")
+    rows: list[Row] = [
+        ("rule", "tuned on", "judged on", "all of it", "worst", "copies keep", *(f"two, {one}" for one in styles))
+    ]
+    for policy in (derived, *(policies.load(f"breakeven:{one}") for one in BELIEFS)):
+        chat = [percent(worst(requests, policy)) for requests in (*halves(), stratum())]
+        chat.append(percent(min(min(each_gain(stratum(), policy, end)) for end in ENDS)))
+        least = min(copy_kept(copy, policy) for copy in copies())
+        shared_least = [percent(min(two_rows(benchmark(style, 4), policy))) for style in styles]
+        rows.append((str(policy), *chat, f"{least * 100:.0f} %", *shared_least))
     return rows
 
 
