@@ -28,7 +28,7 @@ class Import:
     source: str
     """One of `SOURCES`."""
     files: Sequence[str]
-    model: str
+    model: str = ""
     """What the trace shall call the model; arrivals go to a trace that says so itself."""
     max_tokens: int | None = None
     """The limit that the replies were given, in tokens."""

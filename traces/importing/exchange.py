@@ -78,7 +78,9 @@ def _ids(said: Ids | Text, tokenizer: TextTokens | None) -> tuple[Ids, str | Non
     if isinstance(said, Ids):
         return said, None
     if tokenizer is None:
-        raise TraceError("holds text, which takes the model's tokenizer (got none); name its directory with --tokenizer")
+        raise TraceError(
+            "holds text, which takes the model's tokenizer (got none); name its directory with --tokenizer"
+        )
     prompt = tokenizer.bare(said.prompt) if isinstance(said.prompt, str) else tokenizer.chat(said.prompt)
     return Ids(prompt, tokenizer.reply(said.reply)), said.reply
 
@@ -95,6 +97,4 @@ def _request(
         return None
     if finish is None:
         finish = "length" if len(reply) == max_tokens else "stop"
-    return Request.of(
-        exchange.id, prompt, reply, finish, max_tokens, exchange.arrival_s, tags=exchange.tags, text=text
-    )
+    return Request.of(exchange.id, prompt, reply, finish, max_tokens, exchange.arrival_s, tags=exchange.tags, text=text)

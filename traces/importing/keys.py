@@ -64,6 +64,7 @@ def ids(found: Mapping[str, Any], key: str, count_key: str | None = None) -> lis
         TraceError: it is missing, no list, or of another length.
     """
     got = listed(found, key)
-    if count_key in found and found[count_key] != len(got):
-        raise TraceError(f"{key} must be as many as {count_key} says (got {len(got)} for {shown(found[count_key])})")
+    counted = len(got) if count_key is None else found.get(count_key, len(got))
+    if counted != len(got):
+        raise TraceError(f"{key} must be as many as {count_key} says (got {len(got)} for {shown(counted)})")
     return got
