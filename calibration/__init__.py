@@ -6,6 +6,7 @@ from calibration.costs import Costs
 from calibration.errors import ProfileError
 from calibration.profile import Profile
 from calibration.profile_file import load, names, shipped
+from calibration.row_prices import RowPrices
 from calibration.server_costs import ServerCosts
 
-__all__ = ["Costs", "Profile", "ProfileError", "ServerCosts", "load", "names", "shipped"]
+__all__ = ["Costs", "Profile", "ProfileError", "RowPrices", "ServerCosts", "load", "names", "shipped"]

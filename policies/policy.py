@@ -22,6 +22,9 @@ class Prices(Protocol):
     def overlap_s(self, context: int) -> float:
         """Return the seconds that one lost overlap costs: a synchronous step less a pipelined one."""
 
+    def among(self, rows: int) -> Prices:
+        """Return what a forward costs one of so many requests that are decoded side by side, all of them counted."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:

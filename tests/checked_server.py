@@ -33,7 +33,7 @@ from simulator.serving.tick import Tick
 from tests.batch_engine import BatchEngine
 from traces import Request
 
-NO_PRICES = Costs("nobody asks", range(1, 2), {1: 0.0})
+PRICES = Costs("a machine", range(1, 4097), {width: 0.004 + 0.001 * width for width in range(1, 66)}, read_s=0.001)
 
 # What each kind of tick may do: Prefill, Warm, sTep, Submit, Read, Verify, Unwind, and Forget for Release.
 CODES = {Prefill: "P", Warm: "W", Step: "T", Submit: "S", Read: "R", Verify: "V", Unwind: "U", Release: "F"}
@@ -58,7 +58,7 @@ class CheckedServer:
         """Set a server up; an action that `fails` brings nothing, and an unwinding that does loses its first row."""
         self.server = server or Server(storage="dense")
         self.policy = policies.load(policy) if isinstance(policy, str) else policy
-        self.engine = BatchEngine(self.policy, NO_PRICES, self.server)
+        self.engine = BatchEngine(self.policy, PRICES, self.server)
         self.scheduler = Scheduler(self.server, self.policy)
         self.actions: list[Action] = []
         """Those of the last tick."""

@@ -22,6 +22,8 @@ POLICIES = [
         "plain",
         "gated:min_tokens_per_round=1.8,resume_confirmations=2",
         "gated:min_tokens_per_round=2.5,pipeline_after=0,probation_tokens=1,min_pause_tokens=3",
+        "breakeven",
+        "breakeven:memory=2,doubt=0.1,pipeline_after=0",
     )
 ]
 

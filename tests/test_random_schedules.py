@@ -9,7 +9,7 @@ from simulator.serving.recorded import RecordedReplies, carried_out
 from simulator.serving.row import FAILED
 from simulator.serving.scheduler import Inbox, Scheduler
 from simulator.serving.tick import Tick
-from tests.checked_server import NO_PRICES, CheckedServer
+from tests.checked_server import PRICES, CheckedServer
 from tests.random_schedules import Schedule, random_schedule
 
 SCHEDULES = 10_000
@@ -52,7 +52,7 @@ def test_recordings_and_an_engine_that_knows_no_future_make_the_same_ticks() -> 
 
 def replayed(schedule: Schedule) -> list[Tick]:
     """Put recordings through the same schedule, with the same failures."""
-    replies = RecordedReplies(schedule.policy, NO_PRICES, schedule.server)
+    replies = RecordedReplies(schedule.policy, PRICES, schedule.server)
     scheduler = Scheduler(schedule.server, schedule.policy)
     fails = schedule.fails()
 

@@ -11,7 +11,7 @@ import policies
 from policies import Drafter, NgramIndex
 from simulator.serving.actions import Action, Warm
 from simulator.serving.server import Server
-from tests.checked_server import NO_PRICES, CheckedServer
+from tests.checked_server import PRICES, CheckedServer
 from tests.cycle_model import COPY, LATE_COPY, PLAIN, admitted, cycle, kinds, pipelined, ticked
 
 
@@ -154,7 +154,7 @@ def test_a_drafter_that_is_ahead_of_its_row_is_dropped() -> None:
     server = CheckedServer()
     admitted(server, cycle("copy", COPY, 9))
     row = server.row("copy")
-    row.drafter = Drafter(policies.load("gated").governor(NO_PRICES), NgramIndex(COPY), len(COPY) + 2)
+    row.drafter = Drafter(policies.load("gated").governor(PRICES), NgramIndex(COPY), len(COPY) + 2)
 
     ticks = server.run()
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import policies
-from calibration import Costs, ServerCosts
+from calibration import Costs, RowPrices, ServerCosts
 from calibration.prefill import Prefill
 from calibration.serving import ServedForward, StorageTable
 from policies import Policy
@@ -48,7 +48,7 @@ def clocked(
         for row in tick.released:
             server.timeline.released(row.id, at_s)
 
-    server = SimpyServer(policy, costs.costs, costs, service, seen)
+    server = SimpyServer(policy, costs, service, seen)
     server.run(iter(requests))
     return server, ticks
 
@@ -94,7 +94,6 @@ def test_a_pipelined_stretch_runs_on_the_two_clocks_of_one_request(costs: Costs,
 
     SimpyServer(
         policies.load("plain"),
-        costs,
         ServerCosts(costs),
         alone(),
         lambda tick, at_s: passed_s.append((tick.worked.kind, at_s)),
@@ -128,7 +127,7 @@ def test_a_clock_changes_no_tick(drawn: list[Request], policy: Policy, parallel:
 
     _, ticks = clocked(requests, policy, costs, service)
 
-    clockless = serve(requests, policy, costs.costs, service.server, clients=clients)
+    clockless = serve(requests, policy, RowPrices(costs), service.server, clients=clients)
     assert [tick.document() for tick in ticks] == [tick.document() for tick in clockless]
 
 
@@ -174,7 +173,7 @@ def test_as_many_wait_as_littles_law_says(process: str) -> None:
             request = server.timeline.released(row.id, at_s)
             waits.append(request.admitted_s - request.arrived_s)
 
-    server = SimpyServer(policies.load("plain"), costs.costs, costs, service, seen)
+    server = SimpyServer(policies.load("plain"), costs, service, seen)
     server.run(iter([prose(str(place), 20) for place in range(300)]))
 
     queue, span_s = server.timeline.queue_spread, server.timeline.span_s
@@ -193,7 +192,7 @@ def test_clients_that_wait_for_their_answers_keep_as_many_requests_open_as_they_
         open_s += sum(server.timeline.released(row.id, at_s).total_s for row in tick.released)
 
     costs = machine(rows=4)
-    server = SimpyServer(policies.load("plain"), costs.costs, costs, service, seen)
+    server = SimpyServer(policies.load("plain"), costs, service, seen)
     server.run(iter([prose(str(place), 10) for place in range(60)]))
 
     # Twenty rounds of three equal replies: three requests are open from the first arrival to the last release.

@@ -106,9 +106,9 @@ def test_every_reply_is_emitted_whole_and_every_counter_adds_up(
     assert in_order(steps)
 
 
-@given(request=strategies.requests(), policy=strategies.any_policies())
-def test_codes_are_read_back_as_the_steps_they_stand_for(request: Request, policy: Policy) -> None:
-    steps = Recording(request).schedule(policy, NO_PRICES).steps
+@given(request=strategies.requests(), policy=strategies.any_policies(), costs=strategies.machines())
+def test_codes_are_read_back_as_the_steps_they_stand_for(request: Request, policy: Policy, costs: Costs) -> None:
+    steps = Recording(request).schedule(policy, costs).steps
 
     # Somebody's interruption in the middle of a block leaves no mark in the codes.
     assert request.finish == "guard" or read_codes(Schedule(steps).codes) == steps

@@ -46,7 +46,7 @@ def level(clients: int, costs: ServerCosts) -> tuple[str, ...]:
     service = Service(server=Server(parallel=8, max_batch_prefill=TOGETHER), clients=clients)
     plain = policies.load("plain")
     result = ServedResult(plain, "", {}, service)
-    server = SimpyServer(plain, priced.costs, priced, service, result.add)
+    server = SimpyServer(plain, priced, service, result.add)
     result.timeline = server.timeline
     prompt, reply = [1] * PROMPT, [2] * REPLY
     server.run(Request.of(id=str(n), prompt=prompt, reply=reply, finish="length") for n in range(clients))

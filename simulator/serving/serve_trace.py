@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import traces
-from calibration import ProfileError, ServerCosts
+from calibration import ProfileError, RowPrices, ServerCosts
 from policies import Policy, Prices
 from policies.plain import Plain
 from simulator.errors import SimulationError
@@ -46,7 +46,7 @@ def serve_trace(
     except ProfileError as error:
         if not events or service.needs_clock:
             raise
-        return _scheduled(where, policies, costs.costs, service, str(error))
+        return _scheduled(where, policies, RowPrices(costs), service, str(error))
 
 
 def _priced(
@@ -79,9 +79,7 @@ def _scheduled(
 def _timed(where: str, policy: Policy, costs: ServerCosts, service: Service, *, events: bool) -> ServedResult:
     with traces.open_trace(where) as reader:
         result = ServedResult(policy, reader.source, reader.header, service)
-        server = SimpyServer(
-            policy, costs.costs, costs, service, lambda tick, at_s: result.add(tick, at_s, events=events)
-        )
+        server = SimpyServer(policy, costs, service, lambda tick, at_s: result.add(tick, at_s, events=events))
         result.timeline = server.timeline
         server.run(iter(reader))
     result.warm_up_s, result.wasted = server.host.warm_up_s, server.host.wasted

@@ -10,8 +10,8 @@ from collections.abc import Callable, Generator, Iterator
 
 import simpy
 
-from calibration import ServerCosts
-from policies import Policy, Prices
+from calibration import RowPrices, ServerCosts
+from policies import Policy
 from simulator.serving.actions import Prefill
 from simulator.serving.host import Host
 from simulator.serving.recorded import RecordedReplies
@@ -29,14 +29,13 @@ class SimpyServer:
     """Serves recorded requests on a clock."""
 
     def __init__(
-        self, policy: Policy, prices: Prices, costs: ServerCosts, service: Service, seen: Callable[[Tick, float], None]
+        self, policy: Policy, costs: ServerCosts, service: Service, seen: Callable[[Tick, float], None]
     ) -> None:
         """Set a server up.
 
         Args:
             policy: what to propose and when.
-            prices: what a policy may know of the machine.
-            costs: what forwards cost.
+            costs: what forwards cost; a policy is told what they cost its row.
             service: the server and who uses it.
             seen: called with every tick when it is over, and the seconds on the clock.
         """
@@ -44,7 +43,7 @@ class SimpyServer:
         self._env = simpy.Environment()
         self.host = Host(costs)
         self._service = service
-        self._replies = RecordedReplies(policy, prices, service.server)
+        self._replies = RecordedReplies(policy, RowPrices(costs), service.server)
         self._scheduler = Scheduler(service.server, policy)
         self._seen = seen
         self._inbox: list[Job] = []

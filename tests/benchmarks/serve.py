@@ -82,7 +82,7 @@ def prepared(service: Service, contexts: int) -> tuple[ServedResult, SimpyServer
     """Make a server and what keeps its results."""
     machine, policy = costs(contexts), policies.load("gated")
     result = ServedResult(policy, "benchmark", {}, service)
-    server = SimpyServer(policy, machine.costs, machine, service, result.add)
+    server = SimpyServer(policy, machine, service, result.add)
     result.timeline = server.timeline
     return result, server
 
