@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -150,6 +151,38 @@ def test_the_chat_suite_has_forty_questions_of_up_to_256_tokens() -> None:
     assert {(prompt.tags, prompt.max_tokens) for prompt in chat.prompts} == {(("chat",), 256)}
 
 
+def test_the_tuning_suite_has_six_prompts_of_each_of_ten_categories_two_of_them_held_out() -> None:
+    tuning = suites.load("tuning")
+
+    categories = Counter(prompt.tags[0] for prompt in tuning.prompts)
+    held_out = Counter(prompt.tags[0] for prompt in tuning.prompts if "held-out" in prompt.tags)
+    assert len(categories) == 10
+    assert set(categories.values()) == {6}
+    assert held_out == dict.fromkeys(categories, 2)
+    assert {prompt.max_tokens for prompt in tuning.prompts} == {400}
+    assert {len(prompt.turns) for prompt in tuning.prompts if prompt.tags[0] == "turns"} == {3, 5}
+
+
+def test_what_is_held_out_quotes_nothing_that_is_tuned_on() -> None:
+    tuning = suites.load("tuning")
+    long = [(prompt, line) for prompt in tuning.prompts for text in prompt.turns for line in text.splitlines()]
+    splits: dict[str, set[bool]] = {}
+    for prompt, line in long:
+        if len(line) > 60:
+            splits.setdefault(line, set()).add("held-out" in prompt.tags)
+
+    assert [line for line, found in splits.items() if len(found) > 1] == []
+
+
+def test_a_conversation_is_recorded_in_turns() -> None:
+    engine = ScriptedEngine({"hello\nhi\nagain": "once more"})
+
+    request = recording.record(engine, Prompt("one", ("hello", "hi", "again")), Sampler())
+
+    assert request is not None
+    assert request.text == "once more"
+
+
 SUITE_HEAD = '{"format": "breakeven-suite/1", "prompts": '
 
 
@@ -161,7 +194,18 @@ SUITE_HEAD = '{"format": "breakeven-suite/1", "prompts": '
         ('{"format": "breakeven-suite/1"}', "suite: no 'prompts'"),
         (SUITE_HEAD + "[]}", "prompts must be a list with at least one entry"),
         (SUITE_HEAD + '[{"id": "a"}]}', "prompt 1: no 'prompt'"),
-        (SUITE_HEAD + '[{"id": "a", "prompt": " "}]}', "prompt 1: prompt must be a text that is not empty (got ' ')"),
+        (
+            SUITE_HEAD + '[{"id": "a", "prompt": " "}]}',
+            "prompt 1: prompt must be a text that is not empty, or a list of such (got ' ')",
+        ),
+        (
+            SUITE_HEAD + '[{"id": "a", "prompt": ["b", 1, "c"]}]}',
+            "prompt 1: prompt must be a text that is not empty, or a list of such (got 1)",
+        ),
+        (
+            SUITE_HEAD + '[{"id": "a", "prompt": ["b", "c"]}]}',
+            "prompt 1: prompt must be of an odd number of turns, the user's first and last (got 2)",
+        ),
         (
             SUITE_HEAD + '[{"id": "a", "prompt": "b", "stop": 1}]}',
             "prompt 1: unknown key 'stop' (known: id, max_tokens, prompt, tags)",
@@ -194,7 +238,9 @@ def test_a_wrong_suite_is_refused_in_one_line(tmp_path: Path, text: str, message
 
 
 def test_an_unknown_suite_is_refused() -> None:
-    with pytest.raises(SuiteError, match=r"^no suite named 'basics', nor such a file \(shipped: basic, chat\)$"):
+    with pytest.raises(
+        SuiteError, match=r"^no suite named 'basics', nor such a file \(shipped: basic, chat, tuning\)$"
+    ):
         suites.load("basics")
 
 
