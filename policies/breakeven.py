@@ -79,9 +79,9 @@ class Weigher(Governor):
         return self._proposed
 
     def record(self, accepted: int) -> None:
-        """Learn from a verify; pause when not even the next one in a row would pay."""
+        """Learn from a verify; pause when the next would not pay with a single plain round between."""
         self._learn(self._proposed, accepted)
-        self.paused = not self._best(self._most, 0)
+        self.paused = not self._best(self._most, 1)
 
     def confirm(self) -> None:
         """Learn that the tokens of a probe would have landed."""

@@ -13,11 +13,19 @@ from calibration.serving import ServedForward, StorageTable
 from tests import strategies
 
 
-def server(**costs: float) -> ServerCosts:
+def server(host_work_s: float = 0.0, run_ahead_s: float = math.inf) -> ServerCosts:
     """Return a server whose steps take 10, 16 and 21 ms of device time for 1 to 3 rows, and 2 ms of the host."""
     figures = {1: 0.010, 2: 0.016, 3: 0.021}
     steps = tuple(ServedForward(rows, (100,), (1, 400), (seconds,)) for rows, seconds in figures.items())
-    one = Costs("mine", range(1, 401), {1: 0.010, 2: 0.012, 8: 0.030}, launch_s=0.0005, read_s=0.0015, **costs)
+    one = Costs(
+        "mine",
+        range(1, 401),
+        {1: 0.010, 2: 0.012, 8: 0.030},
+        launch_s=0.0005,
+        read_s=0.0015,
+        host_work_s=host_work_s,
+        run_ahead_s=run_ahead_s,
+    )
     return ServerCosts(one, table=StorageTable(steps=steps))
 
 
