@@ -91,7 +91,7 @@ def lengths() -> list[tuple[int, int]]:
     """Return prompt and reply lengths: those recorded, else what the chat suite asks for with words for tokens."""
     recorded = [(len(one.prompt), len(one.reply)) for name in traces.names() for one in traces.load(name).requests]
     asked = suites.load("chat").prompts
-    return recorded or [(len(prompt.prompt.split()) * 2, prompt.max_tokens or 256) for prompt in asked]
+    return recorded or [(len(prompt.turns[0].split()) * 2, prompt.max_tokens or 256) for prompt in asked]
 
 
 def suite() -> Iterator[Request]:
