@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,8 @@ class LocalTokenizer:
 
 
 def _loader() -> Callable[..., Any]:
+    # Without PyTorch, which no tokenizer needs, it would say on standard error that there is none.
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     try:
         from transformers import AutoTokenizer
     except ImportError as error:

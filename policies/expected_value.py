@@ -22,12 +22,16 @@ class ExpectedValue(LookupPolicy):
     where the row's own tokens move them. Nothing ever pauses; a row that fares badly proposes nothing by itself.
 
     The three numbers of that prior were fitted on the eight shipped traces and forty recorded chat questions with the
-    costs of the shipped profiles, on a grid whose best dozen points differ by a hundredth of what the oracle gains.
+    costs of the four shipped GB10 profiles. The best dozen points of the grid differ by a hundredth of what the oracle
+    gains.
     """
 
     pipeline_after: Annotated[int, Range(0, 1024)] = 0
     """Plain rounds in a row after which decoding is pipelined again (0, at once: a pipelined stretch loses one overlap
     however long it is, and so does every plain round outside of one)."""
+    ngram_max: Annotated[int, Range(1, 16)] = 8
+    """Longest suffix, in tokens, that is looked for (8: of several occurrences the one with most in common is
+    continued; with 3 a twelfth of the gain was missing, and more than 8 added nothing)."""
     even_at: Annotated[float, Range(0.1, 64.0)] = 2.4
     """Tokens of a match at which the next one is as likely to come true as not (fitted)."""
     growth: Annotated[float, Range(0.0, 4.0)] = 0.9

@@ -32,7 +32,9 @@ def machine(width: float, lost: float = 0.2) -> Costs:
 
 
 def fresh(prices: Prices, **settings: float) -> Governor:
-    return policies.load("expected_value", {name: str(value) for name, value in settings.items()}).governor(prices)
+    """Return a governor of a lookup that finds three tokens at most, however long the match is."""
+    texts = {name: str(value) for name, value in settings.items()}
+    return policies.load("expected_value", {"ngram_max": "3", **texts}).governor(prices)
 
 
 def asked(governor: Governor, context: int, length: int = 3, *, in_flight: bool = False, rows: int = 1) -> int:

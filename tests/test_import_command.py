@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -134,9 +136,11 @@ def test_text_is_read_with_a_local_tokenizer(tiny: Path, tmp_path: Path) -> None
     file = write(tmp_path / "talks.json", json.dumps(TALK))
     where = tmp_path / "out.jsonl"
 
-    done = record("--from", "sharegpt", file, "--model", "m", "--tokenizer", tiny, "-o", where)
+    command = [sys.executable, "-c", "from calibration.cli import record; record(prog_name='record')"]
+    options = ["--from", "sharegpt", file, "--model", "m", "--tokenizer", str(tiny), "-o", str(where)]
+    done = subprocess.run([*command, *options], capture_output=True, encoding="utf-8", check=False)
 
-    assert (done.exit_code, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "")
     trace = traces.load(where)
     assert {"tokenizer", "tokenizer_sha256"} <= trace.header.keys()
     tokenizer = LocalTokenizer(str(tiny))

@@ -89,7 +89,7 @@ def test_the_place_of_a_mistake_in_a_list_of_many_lines_is_told(tmp_path: Path) 
         (
             "sharegpt",
             '[\n{"conversations": [{"from": "narrator", "value": ""}]}]',
-            "2: from must be one of system, human, user, gpt, chatgpt (got 'narrator')",
+            "2: from must be one of system, human, user, gpt, chatgpt, assistant, bing, bard (got 'narrator')",
         ),
         ("sharegpt", '[{"conversations": [{"from": "gpt", "value": 1}]}]', "1: value must be a string (got 1)"),
         (

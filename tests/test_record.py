@@ -14,8 +14,10 @@ import traces
 from calibration import cache, checkpoints, recording
 from calibration.cli import record
 from calibration.engine import Engine, EngineError, Sampler
+from calibration.local_tokenizer import LocalTokenizer
 from calibration.suites import Prompt
 from tests import tiny_checkpoint
+from traces.importing.text_tokens import Message
 
 pytestmark = pytest.mark.mlx
 
@@ -132,6 +134,15 @@ def test_the_tuning_suite_is_recorded(tiny: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0
     trace = traces.load(tmp_path / "all.jsonl")
     assert sum("held-out" in request.tags for request in trace.requests) == len(trace.requests) // 3
+
+
+def test_an_imported_prompt_is_the_one_that_would_be_recorded(tiny: Path) -> None:
+    engine = checkpoints.open_engine(str(tiny), None)
+    tokenizer = LocalTokenizer(str(tiny))
+
+    turns = [Message("user", "the first"), Message("assistant", "x"), Message("user", "the second")]
+    assert tokenizer.chat(turns) == engine.encode(*(turn.text for turn in turns))
+    assert tokenizer.ends == engine.eos
 
 
 def test_another_seed_draws_another_reply(tiny: Path) -> None:

@@ -16,7 +16,11 @@ from traces.importing.exchange import Exchange, Text
 from traces.importing.json_values import objects
 from traces.importing.text_tokens import Message
 
-ROLES = {"system": "system", "human": "user", "user": "user", "gpt": "assistant", "chatgpt": "assistant"}
+ROLES = {
+    "system": "system",
+    **dict.fromkeys(("human", "user"), "user"),
+    **dict.fromkeys(("gpt", "chatgpt", "assistant", "bing", "bard"), "assistant"),
+}
 """Who speaks, by the word in `from`."""
 
 
