@@ -185,6 +185,14 @@ def test_columns_may_have_other_names(tmp_path: Path) -> None:
     assert [said(one) for one in imported("pairs", file, columns=("question", "answer"))] == [([1, 2], [3])]
 
 
+def test_a_long_prompt_fits_a_cell(tmp_path: Path) -> None:
+    prompt = [*range(40_000)]
+
+    [request] = imported("pairs", write(tmp_path / "mine.csv", csv_text(COLUMNS, [[prompt, [1]]])))
+
+    assert request.prompt.tolist() == prompt
+
+
 def test_every_answer_of_a_conversation_is_a_request(tmp_path: Path) -> None:
     def turns(*said: tuple[str, str]) -> dict[str, object]:
         return {"id": "x", "conversations": [{"from": who, "value": what} for who, what in said]}

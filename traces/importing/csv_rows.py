@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from traces.errors import TraceError, place
 from traces.importing.json_values import read_text
+from traces.lines import LONGEST_LINE_BYTES
 
 
 def rows(file: str, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, str]]]:
@@ -16,6 +17,8 @@ def rows(file: str, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, 
     Raises:
         TraceError: the file cannot be read or is not UTF-8, lacks one of the columns, or has a row of another length.
     """
+    # Python's own limit of 131,072 letters is less than the ids of a long prompt take.
+    csv.field_size_limit(LONGEST_LINE_BYTES)
     # Without universal line ends: a cell in quotes may hold any.
     reader = csv.reader(io.StringIO(read_text(file), newline=""), strict=True)
     line, names, count = 1, list[str](), 0
