@@ -84,11 +84,6 @@ class Costs:
         """The widths there are figures for, ascending."""
         return tuple(sorted(self.device))
 
-    @property
-    def flat(self) -> bool:
-        """Whether every width costs the same at every declared context."""
-        return all(isinstance(figures, float | int) or len(set(figures)) == 1 for figures in self.device.values())
-
     def device_row(self, width: int) -> list[float]:
         """Return the seconds of device time of one width, indexed by context, for inner loops.
 

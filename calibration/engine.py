@@ -114,6 +114,9 @@ class Engine(Protocol):
             margins: whether every submitted forward also finds its margin, which costs time.
         """
 
+    def fill(self, tokens: Sequence[int]) -> None:
+        """Append tokens to the KV state whose followers nobody asks for, and wait until they are in."""
+
     def pretend(self, positions: int) -> None:
         """Forget what came before and hold so many positions of anything, as if a prompt had been processed.
 

@@ -136,7 +136,7 @@ class MlxModel(HostClock):
         self._context = positions
 
     def fill(self, tokens: Sequence[int]) -> None:
-        """Append tokens to the KV state whose followers nobody asks for."""
+        """Append tokens to the KV state whose followers nobody asks for; see `calibration.engine.Engine`."""
         for start in range(0, len(tokens), PREFILL_CHUNK):
             chunk = tokens[start : start + PREFILL_CHUNK]
             self._model(mx.array([list(chunk)]), cache=self._cache)

@@ -118,6 +118,12 @@ class ScriptedEngine:
         self._free_s = self._host_s + self._costs.prefill_s(len(prompt))
         self._unread.append(Pending(self._chosen(self._context, 1), self._free_s, 0.0))
 
+    def fill(self, tokens: Sequence[int]) -> None:
+        """Let the host wait for what a prompt that is so much longer costs more."""
+        before = self._context
+        self._prompt_tokens = self._context = before + len(tokens)
+        self._host_s += self._costs.prefill_s(self._context) - self._costs.prefill_s(before)
+
     def pretend(self, positions: int) -> None:
         """Hold so many positions, after which the script is at its end."""
         self._prompt_tokens = self._context = positions

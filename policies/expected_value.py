@@ -21,9 +21,8 @@ class ExpectedValue(LookupPolicy):
     How likely that is grows with the length of the match: the log odds are linear in the logarithm of the length, from
     where the row's own tokens move them. Nothing ever pauses; a row that fares badly proposes nothing by itself.
 
-    The three numbers of that prior were fitted on the eight shipped traces and forty recorded chat questions with the
-    costs of the four shipped GB10 profiles. The best dozen points of the grid differ by a hundredth of what the oracle
-    gains.
+    The three numbers of that prior were fitted on the shipped traces with the costs of the four shipped GB10 profiles.
+    The best dozen points of the grid differ by a hundredth of what the oracle gains.
     """
 
     pipeline_after: Annotated[int, Range(0, 1024)] = 0

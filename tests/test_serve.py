@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+import policies
+import traces
+from calibration import Costs, ServerCosts
 from simulator import cli
+from simulator.serving.serve_trace import serve_in_memory, serve_trace
+from simulator.serving.server import Server
+from simulator.serving.service import Service
 
 HEADER = {"format": "breakeven-trace/1", "model": "m"}
 COPY = {"id": "copy", "prompt": [*range(100, 120)], "reply": [*range(100, 112), 7], "finish": "stop"}
@@ -293,3 +299,17 @@ def test_a_wrong_command_line_is_said_in_one_line(trace: str, arguments: list[st
     done = CliRunner().invoke(cli.simulate, ["--policy", "gated", "--trace", trace, *arguments], prog_name="simulate")
 
     assert (done.exit_code, done.stderr) == (2, f"simulate: {message}; see simulate --help\n")
+
+
+def test_what_is_in_memory_is_served_as_what_is_in_a_file(trace: str) -> None:
+    costs = ServerCosts(Costs("m", range(1, 100), dict.fromkeys(range(1, 9), 0.01), read_s=0.002))
+    service = Service(server=Server(parallel=1), clients=2)
+    gated = policies.load("gated")
+
+    [read] = serve_trace(trace, [gated], costs, service, events=False)
+    held = serve_in_memory(traces.load(trace), gated, costs, service)
+
+    assert read.timeline is not None
+    assert held.timeline is not None
+    assert held.timeline.document() == read.timeline.document()
+    assert (held.kinds, held.wasted, held.warm_up_s) == (read.kinds, read.wasted, read.warm_up_s)

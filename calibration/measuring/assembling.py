@@ -74,30 +74,46 @@ def host(samples: Samples) -> Host:
     """Tell the host's share from the device's.
 
     The overlap lost by a synchronous step, round by round against the pipelined one beside it, is all that the host
-    does between two forwards, wherever that hides behind the device. Where it may not (the host is the slower, or may
-    not run so far ahead), the building and the reading measured by themselves are taken.
+    does between two forwards, wherever that hides behind the device. Where it may not (the host is the slower, or
+    runs so far ahead only), the overlap is what the run-ahead lets it hide, and the building and the reading measured
+    by themselves count as far as they are longer.
     """
     contexts = sorted({cell.context for cell in samples.of("sync")})
 
     def over_contexts(kind: str) -> list[float]:
         return [samples.median_s(Cell(kind, 1, context)) for context in contexts]
 
-    build_s, read_s = median(over_contexts("build")), median(over_contexts("read"))
+    build_s, read_s = median(over_contexts("build")), samples.median_s(Cell("read", 1, contexts[0]))
     device_s = [sync_s - build_s - read_s for sync_s in over_contexts("sync")]
     ahead_s = [max(0.0, wait_s - read_s) for wait_s in over_contexts("wait")]
-    limited = all(ahead < LIMITED * own for ahead, own in zip(ahead_s, device_s, strict=True))
-    run_ahead_s = median(ahead_s) if limited else None
-    if not limited:
-        # A submit that does not wait for the device works for all of its time.
-        build_s += median(over_contexts("submit"))
-    hides_s = min(device_s) if run_ahead_s is None else min(*device_s, run_ahead_s)
-    direct_s = build_s + read_s
-    bound: Bound = "host" if direct_s > min(device_s) else "device"
     overlap_s = median(_overlap_s(samples, context) for context in contexts)
-    if direct_s <= LIMITED * hides_s and 0 < overlap_s <= LIMITED * hides_s:
-        build_s = min(build_s, overlap_s)
-        read_s = overlap_s - build_s
-    return Host(bound, build_s, read_s, run_ahead_s)
+    if all(ahead < LIMITED * own for ahead, own in zip(ahead_s, device_s, strict=True)):
+        return _limited(build_s, read_s, max(0.0, overlap_s), median(ahead_s), min(device_s))
+    # A submit that does not wait for the device works for all of its time.
+    build_s += median(over_contexts("submit"))
+    direct_s = build_s + read_s
+    if overlap_s > 0 and max(direct_s, overlap_s) <= LIMITED * min(device_s):
+        build_s, read_s = _shared(overlap_s, build_s)
+    return Host("host" if direct_s > min(device_s) else "device", build_s, read_s, None)
+
+
+def _limited(build_s: float, read_s: float, overlap_s: float, run_ahead_s: float, device_s: float) -> Host:
+    """Return the host's times where a submit blocks while more than the run-ahead is outstanding.
+
+    The overlap is the shorter of the two, launch and read or run-ahead, so whichever of them is measured below it
+    is raised to it: scheduling the forward, for one, is the host's work but no part of the building.
+    """
+    direct_s = build_s + read_s
+    bound: Bound = "host" if direct_s > device_s else "device"
+    if direct_s > max(overlap_s, LIMITED * run_ahead_s):
+        return Host(bound, build_s, read_s, overlap_s)
+    return Host(bound, *_shared(overlap_s, build_s), max(run_ahead_s, overlap_s))
+
+
+def _shared(overlap_s: float, build_s: float) -> tuple[float, float]:
+    """Return the launch and the read that make up an overlap."""
+    launch_s = min(build_s, overlap_s)
+    return launch_s, overlap_s - launch_s
 
 
 def _overlap_s(samples: Samples, context: int) -> float:

@@ -185,7 +185,7 @@ def measure(engine: Engine, plan: Plan, name: str, output: Output) -> Calibrated
         provenance=_provenance(engine_says, load, output.samples.name),
     )
     profile = assembling.profile(found.samples, about)
-    predicted = measuring.checked(ScriptedEngine({}, profile.costs()), plan)
+    predicted = measuring.predicted(ScriptedEngine({}, profile.costs()), plan)
     checks = {key: (predicted[key], seconds) for key, seconds in found.checks.items()}
     return Calibrated(profile, said, checks, found.interrupted)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from calibration.engine import Engine, Sampler
@@ -13,7 +13,7 @@ from calibration.measuring.samples import Samples
 
 PREFILL_REPEATS = 5
 PREFILL_ENOUGH_S = 5.0
-"""A prefill is repeated until it was timed so often, or took so long in all."""
+"""The prefill is repeated until it was timed so often, or took so long in all."""
 
 LONGER = 1.5
 """How much longer than a synchronous step the device is given to finish one."""
@@ -24,11 +24,14 @@ class Measurement:
     """What was measured, complete or not."""
 
     samples: Samples = field(default_factory=Samples)
-    checks: dict[str, float] = field(default_factory=dict)
-    """Seconds of what the time model derives; see `probes.time_checks`."""
     rounds: int = 0
     """Complete rounds."""
     interrupted: bool = False
+
+    @property
+    def checks(self) -> dict[str, float]:
+        """Median seconds of what the time model derives, by what that is; see `probes.derived`."""
+        return {cell.kind: self.samples.median_s(cell) for cell in self.samples.cells if cell.kind in probes.DERIVED}
 
 
 def measure(engine: Engine, plan: Plan, done: Callable[[str], None]) -> Measurement:
@@ -45,8 +48,7 @@ def measure(engine: Engine, plan: Plan, done: Callable[[str], None]) -> Measurem
     engine.check_rollback(plan.positions)
     found = Measurement()
     _warm(engine, plan, found.samples)
-    for length in plan.contexts:
-        _prefills(engine, length, found.samples)
+    _prefills(engine, plan.contexts, found.samples)
     order = random.Random(plan.seed)
     try:
         for _ in range(plan.rounds):
@@ -59,13 +61,13 @@ def measure(engine: Engine, plan: Plan, done: Callable[[str], None]) -> Measurem
         found.interrupted = True
         if not found.rounds:
             raise
-    found.checks = _checks(engine, plan)
     return found
 
 
-def checked(engine: Engine, plan: Plan) -> dict[str, float]:
-    """Return the same derived times on an engine that was not measured: on a scripted one, the predictions."""
-    return _checks(engine, plan)
+def predicted(engine: Engine, plan: Plan) -> dict[str, float]:
+    """Return what `Measurement.checks` holds, of an engine that nothing disturbs: a scripted one."""
+    engine.pretend(plan.contexts[0])
+    return {cell.kind: seconds for cell, seconds in probes.derived(engine, plan.contexts[0], plan.host_work_s)}
 
 
 def _warm(engine: Engine, plan: Plan, samples: Samples) -> None:
@@ -78,14 +80,18 @@ def _warm(engine: Engine, plan: Plan, samples: Samples) -> None:
     probes.pipelined_s(engine, context)
 
 
-def _prefills(engine: Engine, length: int, samples: Samples) -> None:
+def _prefills(engine: Engine, lengths: Sequence[int], samples: Samples) -> None:
+    """Time prompts of all lengths in one: each is the beginning of the next."""
     spent_s = 0.0
     for _ in range(PREFILL_REPEATS):
         began_s = engine.clock_s()
-        engine.prefill([probes.TOKEN] * length, Sampler())
+        engine.prefill([probes.TOKEN] * lengths[0], Sampler())
         engine.read()
-        taken_s = engine.clock_s() - began_s
-        samples.add(Cell("prefill", 0, length), taken_s)
+        for length in lengths:
+            if engine.context < length:
+                engine.fill([probes.TOKEN] * (length - engine.context))
+            taken_s = engine.clock_s() - began_s
+            samples.add(Cell("prefill", 0, length), taken_s)
         spent_s += taken_s
         if spent_s > PREFILL_ENOUGH_S:
             return
@@ -103,11 +109,6 @@ def _round(engine: Engine, plan: Plan, order: random.Random, done: Callable[[str
         for cell in cells:
             found += probes.samples(engine, cell, longest_s)
             done(str(cell))
+        if context == plan.contexts[0]:
+            found += probes.derived(engine, context, plan.host_work_s)
     return found
-
-
-def _checks(engine: Engine, plan: Plan, repeats: int = 5) -> dict[str, float]:
-    """Return the medians of a few repeats at the first context."""
-    engine.pretend(plan.contexts[0])
-    rows = [probes.time_checks(engine, plan.contexts[0], plan.host_work_s) for _ in range(repeats)]
-    return {name: sorted(row[name] for row in rows)[repeats // 2] for name in rows[0]}

@@ -44,7 +44,7 @@ def sync_s(engine: Engine, width: int) -> float:
 def pipelined_s(engine: Engine, context: int, work_s: float = 0.0) -> float:
     """Return the median seconds of a few steps of a pipelined run about a context, the host busy after each."""
     # The timed steps lie evenly about the context, whose cost is then their median.
-    engine.trim(STEPS)
+    engine.trim(LEAD_IN + STEPS // 2)
     engine.submit(TOKEN)
     passed_s = []
     for _ in range(LEAD_IN + STEPS):
@@ -81,22 +81,30 @@ def _read_s(engine: Engine, longest_s: float) -> float:
     return taken_s
 
 
-def time_checks(engine: Engine, context: int, host_work_s: float) -> dict[str, float]:
-    """Return the seconds of what the time model derives instead of measuring, to be held against it.
+DERIVED = (
+    "a stretch of 4 steps, drained",
+    "a stretch of 4 steps, its last forward wasted",
+    "two synchronous steps and a restart",
+    "the pipelined step with host work",
+)
+"""What the time model derives instead of taking it as an input, to be held against it."""
+
+
+def derived(engine: Engine, context: int, host_work_s: float) -> list[Sample]:
+    """Measure what the time model derives.
 
     Args:
         engine: its KV state has that context; on a scripted one this is the prediction.
         context: where to measure.
-        host_work_s: seconds that the host is busy for every emitted token.
+        host_work_s: seconds that the host is busy for every emitted token; the last is left out without any.
     """
-    found = {
-        "a stretch of 4 steps, drained": _stretch_s(engine, drained=True),
-        "a stretch of 4 steps, its last forward wasted": _stretch_s(engine, drained=False),
-        "two synchronous steps and a restart": _restart_s(engine),
-    }
-    if host_work_s:
-        found["the pipelined step with host work"] = pipelined_s(engine, context, host_work_s)
-    return found
+    drained, wasted, restart, working = (Cell(kind, 1, context) for kind in DERIVED)
+    found = [
+        (drained, _stretch_s(engine, drained=True)),
+        (wasted, _stretch_s(engine, drained=False)),
+        (restart, _restart_s(engine)),
+    ]
+    return [*found, (working, pipelined_s(engine, context, host_work_s))] if host_work_s else found
 
 
 def _stretch_s(engine: Engine, *, drained: bool) -> float:

@@ -13,15 +13,14 @@ from traces import Request
 
 
 def profile_of(model: str, dtype: str) -> Profile:
-    """Return the shipped profile of a model and dtype.
+    """Return the shipped profile of a model and dtype; of several, the one whose host has the least to do.
 
     Raises:
         ReplayError: there is none.
     """
-    for name in names():
-        profile = load(name)
-        if (profile.model, profile.dtype) == (model, dtype):
-            return profile
+    found = [profile for profile in map(load, names()) if (profile.model, profile.dtype) == (model, dtype)]
+    if found:
+        return min(found, key=lambda profile: profile.host_work_s)
     raise ReplayError(
         f"no shipped profile of {model} {dtype} (shipped: {', '.join(names())}); calibrate makes one, "
         "--profile takes it"

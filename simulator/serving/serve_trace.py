@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import traces
 from calibration import ProfileError, RowPrices, ServerCosts
@@ -14,6 +14,7 @@ from simulator.serving.recorded import serve
 from simulator.serving.results import ServedResult
 from simulator.serving.service import Service
 from simulator.serving.simpy_server import SimpyServer
+from traces import Request, Trace
 
 PLAIN = Plain()
 
@@ -76,11 +77,34 @@ def _scheduled(
     return results
 
 
+def serve_in_memory(trace: Trace, policy: Policy, costs: ServerCosts, service: Service) -> ServedResult:
+    """Serve every request of a trace in memory under one policy, with nothing beside it.
+
+    Args:
+        trace: what was said.
+        policy: what to propose and when.
+        costs: what forwards cost.
+        service: the server and who uses it.
+
+    Raises:
+        SimulationError: requests that the service cannot take.
+        ProfileError: a forward that the profile has no cost of.
+    """
+    result = ServedResult(policy, trace.source, trace.header, service)
+    _run(result, iter(trace.requests), costs, events=False)
+    return result
+
+
 def _timed(where: str, policy: Policy, costs: ServerCosts, service: Service, *, events: bool) -> ServedResult:
     with traces.open_trace(where) as reader:
         result = ServedResult(policy, reader.source, reader.header, service)
-        server = SimpyServer(policy, costs, service, lambda tick, at_s: result.add(tick, at_s, events=events))
-        result.timeline = server.timeline
-        server.run(iter(reader))
-    result.warm_up_s, result.wasted = server.host.warm_up_s, server.host.wasted
+        _run(result, iter(reader), costs, events=events)
     return result
+
+
+def _run(result: ServedResult, requests: Iterator[Request], costs: ServerCosts, *, events: bool) -> None:
+    policy, service = result.policy, result.service
+    server = SimpyServer(policy, costs, service, lambda tick, at_s: result.add(tick, at_s, events=events))
+    result.timeline = server.timeline
+    server.run(requests)
+    result.warm_up_s, result.wasted = server.host.warm_up_s, server.host.wasted

@@ -1,6 +1,6 @@
 """How many generated tokens a second are replayed and priced on one core; run by `make bench`.
 
-Seconds are those of the processor, since the machine may be shared. The shipped traces are repeated until they hold
+Seconds are those of the processor, since the machine may be shared. The basic suite is repeated until its replies hold
 200,000 generated tokens. Three ways stand side by side, interleaved
 round by round so that a busy machine slows all alike: replay over a match table that is there already, replay that
 makes the table first, and the straightforward way, an n-gram index that reads the context anew for every request.
@@ -15,6 +15,7 @@ from collections.abc import Callable
 import calibration
 import policies
 import traces
+from calibration import suites
 from policies import LookupPolicy
 from simulator.recorded import Recording
 from simulator.two_clocks import TwoClocks
@@ -46,7 +47,8 @@ def ways(policy: LookupPolicy, clocks: TwoClocks) -> dict[str, Way]:
 
 def main() -> None:
     """Measure and print."""
-    requests = [request for name in traces.names() for request in traces.load(name).requests]
+    basic = sorted(prompt.id for prompt in suites.load("basic").prompts)
+    requests = [request for name in basic for request in traces.load(name).requests]
     generated = sum(len(request.reply) for request in requests)
     repeats = -(-TOKENS // generated)
     clocks = TwoClocks(calibration.load("gb10-qwen3-8b-4bit").costs())

@@ -88,10 +88,9 @@ def prepared(service: Service, contexts: int) -> tuple[ServedResult, SimpyServer
 
 
 def lengths() -> list[tuple[int, int]]:
-    """Return prompt and reply lengths: those recorded, else what the chat suite asks for with words for tokens."""
-    recorded = [(len(one.prompt), len(one.reply)) for name in traces.names() for one in traces.load(name).requests]
-    asked = suites.load("chat").prompts
-    return recorded or [(len(prompt.turns[0].split()) * 2, prompt.max_tokens or 256) for prompt in asked]
+    """Return prompt and reply lengths of the recordings of the basic suite."""
+    basic = sorted(prompt.id for prompt in suites.load("basic").prompts)
+    return [(len(one.prompt), len(one.reply)) for name in basic for one in traces.load(name).requests]
 
 
 def suite() -> Iterator[Request]:
