@@ -85,8 +85,12 @@ class Engine(Protocol):
     def provenance(self) -> dict[str, object]:
         """Return the header of a trace: model, weights, versions and device."""
 
-    def encode(self, prompt: str) -> list[int]:
-        """Return the ids of a user's message in the model's own chat form, ready for its answer."""
+    def encode(self, *turns: str) -> list[int]:
+        """Return the ids of what a user and the model said in turn, in the model's own chat form, ready for its answer.
+
+        Args:
+            turns: an odd number of messages, the user's first and last.
+        """
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of `tokens`."""

@@ -50,7 +50,7 @@ def record(engine: Engine, prompt: Prompt, sampler: Sampler, max_tokens: int | N
         max_tokens: the longest reply, instead of the prompt's own.
     """
     limit = max_tokens or prompt.max_tokens or DEFAULT_MAX_TOKENS
-    tokens = engine.encode(prompt.prompt)
+    tokens = engine.encode(*prompt.turns)
     readings: list[Reading] = []
     finish: Finish = "length"
     for reading in _decode(engine, tokens, sampler, limit):

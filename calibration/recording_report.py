@@ -40,10 +40,11 @@ def text(document: Mapping[str, Any]) -> str:
     """Return aligned lines: the model, the sampler, one line per reply, and what it comes to."""
     header, requests = document["header"], document["requests"]
     width = max([len("sampler"), *(len(request["id"]) for request in requests)])
-    if "files" in header:
+    origin = header.get("arrivals", header)
+    if "files" in origin:
         lines = [
             f"{'model':{width}}  {header['model']}",
-            f"{'from':{width}}  {header['source']} {', '.join(header['files'])}",
+            f"{'from':{width}}  {origin['source']} {', '.join(origin['files'])}",
         ]
     else:
         lines = [

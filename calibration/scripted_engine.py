@@ -97,9 +97,9 @@ class ScriptedEngine:
         """Return a model's name and what belongs to it."""
         return {"model": "scripted", "dtype": "none", "device": "none", "eos": [self._end]}
 
-    def encode(self, prompt: str) -> list[int]:
-        """Return the bytes of the message."""
-        return list(prompt.encode())
+    def encode(self, *turns: str) -> list[int]:
+        """Return the bytes of the messages, a line break between them."""
+        return list("\n".join(turns).encode())
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of the bytes."""

@@ -1,7 +1,8 @@
 """Prompt suites: JSON files of prompts to record, and the ones that ship with the package.
 
 A suite is one object, `{"format": "breakeven-suite/1", "prompts": [...]}`; every prompt has an `id`, which also names
-its trace file, a `prompt`, and may have `tags` and `max_tokens`.
+its trace file, a `prompt`, and may have `tags` and `max_tokens`. A prompt is what a user says, or the list of what was
+said in turn, by the user first and last.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class SuiteError(ValueError):
 
 @dataclass(frozen=True)
 class Prompt:
-    """One message for the model.
+    """One message for the model, or a conversation that it is to go on with.
 
     Raises:
         SuiteError: a field is not what it should be.
@@ -33,8 +34,8 @@ class Prompt:
     id: str
     """Letters, digits, `_`, `-` and `.`, beginning with a letter or digit, for it names a file."""
 
-    prompt: str
-    """What the user says; the model's chat form is put around it later."""
+    prompt: str | tuple[str, ...]
+    """What the user says, or what was said in turn; the model's chat form is put around it later."""
 
     tags: tuple[str, ...] = ()
     """Words to select by."""
@@ -45,12 +46,22 @@ class Prompt:
     def __post_init__(self) -> None:
         if not (isinstance(self.id, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.id)):
             raise SuiteError(f"id must be letters, digits, '_', '-' or '.', a letter or digit first (got {self.id!r})")
-        if not (isinstance(self.prompt, str) and self.prompt.strip()):
-            raise SuiteError(f"prompt must be a text that is not empty (got {self.prompt!r})")
+        for text in self.turns:
+            if not (isinstance(text, str) and text.strip()):
+                raise SuiteError(f"prompt must be a text that is not empty, or a list of such (got {text!r})")
+        if len(self.turns) % 2 == 0:
+            raise SuiteError(
+                f"prompt must be of an odd number of turns, the user's first and last (got {len(self.turns)})"
+            )
         if not all(isinstance(tag, str) and tag for tag in self.tags):
             raise SuiteError(f"tags must be words (got {list(self.tags)!r})")
         if self.max_tokens is not None and (type(self.max_tokens) is not int or self.max_tokens < 1):
             raise SuiteError(f"max_tokens must be an integer >= 1 (got {self.max_tokens!r})")
+
+    @property
+    def turns(self) -> tuple[str, ...]:
+        """What was said in turn: by the user, by the model, and so on, by the user last."""
+        return self.prompt if isinstance(self.prompt, tuple) else (self.prompt,)
 
 
 @dataclass(frozen=True)
@@ -116,7 +127,8 @@ def _prompts(document: object) -> tuple[Prompt, ...]:
         if not isinstance(entry.get("tags", []), list):
             raise SuiteError(f"{place}: tags must be a list (got {entry['tags']!r})")
         try:
-            prompts.append(Prompt(**{**entry, "tags": tuple(entry.get("tags", ()))}))
+            said = tuple(entry["prompt"]) if isinstance(entry["prompt"], list) else entry["prompt"]
+            prompts.append(Prompt(**{**entry, "prompt": said, "tags": tuple(entry.get("tags", ()))}))
         except SuiteError as error:
             raise SuiteError(f"{place}: {error}") from None
         if prompts[-1].id in {prompt.id for prompt in prompts[:-1]}:

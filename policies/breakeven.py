@@ -13,6 +13,7 @@ from typing import Annotated
 from policies.governor import Governor, Match, State
 from policies.lookup import SHADOW_TOKENS
 from policies.policy import LookupPolicy, Prices
+from policies.profit import most_profitable
 from policies.settings import Range
 
 
@@ -110,17 +111,7 @@ class Weigher(Governor):
             most: tokens that could be proposed.
             lost: overlaps that proposing here loses.
         """
-        prices, context = self._prices, self._context - 1
-        overlap_s = prices.overlap_s(context)
-        # What plain decoding spends on a token less the host's work for it, which a verified token needs as well.
-        token_s = prices.sync_s(1, context) - overlap_s
-        best, most_s, emitted = 0, 0.0, 1.0
-        for proposed, chance in enumerate(self._chances(most), 1):
-            emitted += chance
-            profit_s = emitted * token_s - prices.sync_s(proposed + 1, context) - lost * overlap_s
-            if profit_s > most_s:
-                best, most_s = proposed, profit_s
-        return best
+        return most_profitable(self._prices, self._context - 1, self._chances(most), lost)[0]
 
     def _chances(self, most: int) -> list[float]:
         """Return for each of the first positions how likely it is to land, those before it included.

@@ -141,6 +141,8 @@ def may_use(module: Module, found: Import) -> bool:
             return found.function == "to_frame"
         case "rich":
             return found.function is not None
+        case "transformers":
+            return module.name == "calibration.local_tokenizer" and found.function is not None
     if found.module == "calibration.mlx_engine":
         return found.function is not None and (module.is_cli or module.package == "calibration")
     return True
@@ -205,6 +207,7 @@ def test_an_import_upward_is_found(name: str, source: str, found: list[str]) -> 
         ("simulator.run", "class C:\n    def to_frame(self):\n        import pandas as pd", True),
         ("simulator.run", "import pandas as pd", False),
         ("simulator.cli", "import rich.progress", False),
+        ("traces.importing.sharegpt", "def f():\n    import transformers", False),
         ("simulator.simpy_clocks", "import simpy", True),
         ("simulator.serving.simpy_server", "import simpy", True),
         ("simulator.clocks", "from simpy.events import Event", False),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import policies
 import traces
 from calibration import cli
+from calibration.importing import SOURCES
 from policies import LookupPolicy
 from tests import strategies
 from tests.mlxcel_logs import engine_counters, log_text, write
@@ -166,7 +167,7 @@ def test_a_log_that_is_refused_leaves_no_trace(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("run.log",), "a FILE needs --from mlxcel-log (got 'run.log')"),
+        (("run.log",), f"a FILE needs --from {'|'.join(SOURCES)} (got 'run.log')"),
         (("--from", "mlxcel-log"), "--from mlxcel-log needs a FILE"),
         (("--from", "mlxcel-log", "a", "--seed", "0"), "--seed is for asking a model, which --from mlxcel-log is not"),
         (

@@ -14,8 +14,10 @@ import traces
 from calibration import cache, checkpoints, recording
 from calibration.cli import record
 from calibration.engine import Engine, EngineError, Sampler
+from calibration.local_tokenizer import LocalTokenizer
 from calibration.suites import Prompt
 from tests import tiny_checkpoint
+from traces.importing.text_tokens import Message
 
 pytestmark = pytest.mark.mlx
 
@@ -115,6 +117,32 @@ def test_a_draw_depends_on_its_position_and_not_on_how_it_was_reached(tiny: Path
 
     for done in range(1, 8):
         assert readings(engine, tokens + whole[:done], sampler, 1) == [whole[done]]
+
+
+def test_a_conversation_is_put_into_the_chat_form_turn_by_turn(tiny: Path) -> None:
+    engine = checkpoints.open_engine(str(tiny), None)
+
+    said = engine.decode(engine.encode("the", "x", "y"))
+
+    form = "<|im_start|>user\nthe<|im_end|><|im_start|>assistant\nx<|im_end|><|im_start|>user\ny<|im_end|>"
+    assert said == f"{form}<|im_start|>assistant\n"
+
+
+def test_the_tuning_suite_is_recorded(tiny: Path, tmp_path: Path) -> None:
+    result = run("--model", tiny, "--suite", "tuning", "--max-tokens", 1, "-o", tmp_path / "all.jsonl")
+
+    assert result.exit_code == 0
+    trace = traces.load(tmp_path / "all.jsonl")
+    assert sum("held-out" in request.tags for request in trace.requests) == len(trace.requests) // 3
+
+
+def test_an_imported_prompt_is_the_one_that_would_be_recorded(tiny: Path) -> None:
+    engine = checkpoints.open_engine(str(tiny), None)
+    tokenizer = LocalTokenizer(str(tiny))
+
+    turns = [Message("user", "the first"), Message("assistant", "x"), Message("user", "the second")]
+    assert tokenizer.chat(turns) == engine.encode(*(turn.text for turn in turns))
+    assert tokenizer.ends == engine.eos
 
 
 def test_another_seed_draws_another_reply(tiny: Path) -> None:

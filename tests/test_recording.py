@@ -14,12 +14,12 @@ import click.testing
 import pytest
 
 import traces
-from calibration import cache, checkpoints, recording, recording_report, smollm2, suites
+from calibration import cache, checkpoints, recording, recording_report, smollm2
 from calibration.cli import record
 from calibration.engine import EngineError, Sampler
 from calibration.output import Output
 from calibration.scripted_engine import ScriptedEngine
-from calibration.suites import Prompt, SuiteError
+from calibration.suites import Prompt
 from tests import tiny_checkpoint
 from traces import Request
 
@@ -135,67 +135,13 @@ def test_a_sampler_out_of_range_is_refused(temperature: float, seed: int, messag
     assert str(caught.value) == message
 
 
-def test_the_basic_suite_has_its_eight_prompts_with_tags() -> None:
-    basic = suites.load("basic")
+def test_a_conversation_is_recorded_in_turns() -> None:
+    engine = ScriptedEngine({"hello\nhi\nagain": "once more"})
 
-    ids = [prompt.id for prompt in basic.prompts]
-    assert ids == ["copy", "edit_code", "edit_json", "summary", "email", "story", "chat", "long_copy"]
-    assert all(prompt.tags for prompt in basic.prompts)
+    request = recording.record(engine, Prompt("one", ("hello", "hi", "again")), Sampler())
 
-
-def test_the_chat_suite_has_forty_questions_of_up_to_256_tokens() -> None:
-    chat = suites.load("chat")
-
-    assert len(chat.prompts) == 40
-    assert {(prompt.tags, prompt.max_tokens) for prompt in chat.prompts} == {(("chat",), 256)}
-
-
-SUITE_HEAD = '{"format": "breakeven-suite/1", "prompts": '
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[]", "format must be 'breakeven-suite/1' (got 'list')"),
-        ('{"format": 2}', "format must be 'breakeven-suite/1' (got 2)"),
-        ('{"format": "breakeven-suite/1"}', "suite: no 'prompts'"),
-        (SUITE_HEAD + "[]}", "prompts must be a list with at least one entry"),
-        (SUITE_HEAD + '[{"id": "a"}]}', "prompt 1: no 'prompt'"),
-        (SUITE_HEAD + '[{"id": "a", "prompt": " "}]}', "prompt 1: prompt must be a text that is not empty (got ' ')"),
-        (
-            SUITE_HEAD + '[{"id": "a", "prompt": "b", "stop": 1}]}',
-            "prompt 1: unknown key 'stop' (known: id, max_tokens, prompt, tags)",
-        ),
-        (
-            SUITE_HEAD + '[{"id": "../a", "prompt": "b"}]}',
-            "prompt 1: id must be letters, digits, '_', '-' or '.', a letter or digit first (got '../a')",
-        ),
-        (
-            SUITE_HEAD + '[{"id": "a", "prompt": "b", "max_tokens": true}]}',
-            "prompt 1: max_tokens must be an integer >= 1 (got True)",
-        ),
-        (SUITE_HEAD + '[{"id": "a", "prompt": "b", "tags": "c"}]}', "prompt 1: tags must be a list (got 'c')"),
-        (SUITE_HEAD + '[{"id": "a", "prompt": "b", "tags": [1]}]}', "prompt 1: tags must be words (got [1])"),
-        (
-            SUITE_HEAD + '[{"id": "a", "prompt": "b"}, {"id": "a", "prompt": "c"}]}',
-            "prompt 2: id 'a' is taken by an earlier one",
-        ),
-        (SUITE_HEAD + '[{"id": "a", "id": "b"}]}', "key 'id' appears twice in one object"),
-    ],
-)
-def test_a_wrong_suite_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "suite.json"
-    path.write_text(text, encoding="utf-8")
-
-    with pytest.raises(SuiteError) as caught:
-        suites.load(str(path))
-
-    assert str(caught.value) == f"{path}: {message}"
-
-
-def test_an_unknown_suite_is_refused() -> None:
-    with pytest.raises(SuiteError, match=r"^no suite named 'basics', nor such a file \(shipped: basic, chat\)$"):
-        suites.load("basics")
+    assert request is not None
+    assert request.text == "once more"
 
 
 def test_an_unknown_model_is_refused() -> None:

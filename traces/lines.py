@@ -6,7 +6,8 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,6 +18,7 @@ LONGEST_LINE_BYTES = 64 * 2**20
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = "\ufeff"
+_SHOWN = 100
 
 
 def read(source: str, path: Path) -> Generator[tuple[int, Any], None, None]:
@@ -68,13 +70,31 @@ def parse(text: str) -> Any:
     Raises:
         TraceError: not JSON, or JSON with a key twice in an object, `NaN` or `Infinity`.
     """
-    try:
+    with _refused(text):
         return _DECODER.decode(text)
+
+
+def parse_at(text: str, start: int) -> tuple[Any, int]:
+    """Return the JSON value that begins at `start`, which is no blank, and where it ends.
+
+    Raises:
+        TraceError: as `parse`.
+    """
+    with _refused(text[start : start + _SHOWN]):
+        return _DECODER.raw_decode(text, start)
+
+
+@contextmanager
+def _refused(text: str) -> Iterator[None]:
+    try:
+        yield
     except TraceError:
         raise
     except json.JSONDecodeError as error:
         what = error.msg[0].lower() + error.msg[1:].removesuffix(" at")
-        raise TraceError(f"not JSON: {what} at column {error.colno} (got {text[error.pos :][:20]!r})") from None
+        column = f"column {error.colno}" + (f" of line {error.lineno}" if "\n" in error.doc else "")
+        got = error.doc[error.pos : error.pos + 20]
+        raise TraceError(f"not JSON: {what} at {column} (got {got!r})") from None
     except RecursionError:
         raise TraceError(f"not JSON that can be read: nested too deeply (got {shown(text)})") from None
     except ValueError:  # Python refuses to read them, since that takes quadratic time

@@ -1,0 +1,1 @@
+"""What other programs keep of prompts and replies, read as the requests of a trace: a file for each format."""

@@ -1,0 +1,68 @@
+"""Prompts and responses in two columns of a CSV, JSON or JSON Lines file, as text or as token ids.
+
+A CSV cell of ids is a list as JSON writes it. All cells are of one kind, which the first prompt tells.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from traces.errors import TraceError, shown
+from traces.importing import keys
+from traces.importing.csv_rows import rows
+from traces.importing.entries import Entry, each
+from traces.importing.exchange import Exchange, Ids, Text
+from traces.importing.json_values import objects
+
+COLUMNS = ("prompt", "response")
+"""What the two columns are called unless a user says otherwise."""
+
+
+def read(file: str, columns: tuple[str, str], text: Callable[[str, str], Text]) -> Iterator[Exchange]:
+    """Yield the pairs of a file, which is CSV if its name ends in `.csv` or `.csv.gz`.
+
+    Args:
+        file: as typed.
+        columns: what the prompts' and the responses' column are called.
+        text: what a prompt and a response of text mean.
+
+    Raises:
+        TraceError: with file and line, what is no pair.
+    """
+    found: Iterator[tuple[str, Mapping[str, Any]]]
+    if file.lower().removesuffix(".gz").endswith(".csv"):
+        found = ((where, {name: _cell(text) for name, text in row.items()}) for where, row in rows(file, columns))
+    else:
+        found = objects(file)
+    kind: type | None = None
+
+    def pair(entry: Entry) -> Iterator[Exchange]:
+        nonlocal kind
+        prompt, response = (keys.value(entry.values, column) for column in columns)
+        kind = kind or (list if isinstance(prompt, list) else str)
+        for column, got in zip(columns, (prompt, response), strict=True):
+            if not isinstance(got, kind):
+                name = "a list of token ids" if kind is list else "a text"
+                raise TraceError(f"{column} must be {name}, as the first prompt is (got {shown(got)})")
+        said = Ids(prompt, response) if kind is list else text(prompt, response)
+        yield Exchange(entry.where, entry.name, said)
+
+    return each(file, found, pair)
+
+
+def _cell(text: str) -> Any:
+    """Return the list of integers that a cell holds, else the cell.
+
+    >>> _cell("[1, 2]"), _cell("[1, two]"), _cell("12")
+    ([1, 2], '[1, two]', '12')
+    """
+    if text.startswith("[") and text.endswith("]"):
+        try:
+            listed = json.loads(text)
+        except ValueError:
+            return text
+        if all(type(token) is int for token in listed):
+            return listed
+    return text
