@@ -17,7 +17,7 @@ from calibration.measuring import assembling, measuring
 from calibration.measuring.plan import Cell, Plan
 from calibration.measuring.samples import Samples, read
 from calibration.measuring.warnings import warnings
-from calibration.prefill import PrefillTable
+from calibration.prefill import Prefill, PrefillTable
 from calibration.provenance import Machine
 from calibration.scripted_engine import ScriptedEngine
 
@@ -108,6 +108,17 @@ def test_what_a_forward_loses_is_met_where_the_host_does_more_than_build_and_rea
     # Handing the forward over takes the host's time too, and it never ran further ahead than the overlap it saved.
     assert found.run_ahead_s == pytest.approx(0.0016)
     assert assembling.table(samples).pipelined_s == (0.0065,)
+
+
+def test_long_prompts_are_timed_in_part() -> None:
+    costs = Costs("m", range(1, 4000), {1: 0.01, 2: 0.02, 5: 0.03}, prefill=Prefill(per_token_s=0.01))
+    engine = ScriptedEngine({}, costs)
+
+    found = measuring.measure(engine, replace(PLAN, contexts=(10, 300, 3000)), lambda name: None)
+
+    lengths = (10, 300, 3000)
+    assert [found.samples.median_s(Cell("prefill", 0, one)) for one in lengths] == pytest.approx([0.1, 3.0, 30.0])
+    assert engine.clock_s() < 30.0  # the rounds included
 
 
 def test_every_cell_has_as_many_samples_as_there_were_rounds() -> None:

@@ -144,7 +144,7 @@ def profile(samples: Samples, about: Circumstances) -> Profile:
         prefill=PrefillTable(
             tokens=tuple(cell.context for cell in prefills),
             seconds=tuple(map(samples.median_s, prefills)),
-            source="measured with the rest",
+            source="measured with the rest, long prompts in part",
         ),
         notes=about.notes + settled,
         launch_s=times.launch_s,
