@@ -23,6 +23,8 @@ WIDE = 16
 """How many times its low end a range's high end must be to be searched on a logarithmic scale."""
 LEVELS = 5
 """Values of a range in a grid, unless it has fewer."""
+NEIGHBOURS = (1 / 32, 1 / 16, 1 / 8, 1 / 4)
+"""How far from a value its neighbours on a curve are, as shares of the range on its scale."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Dimension:
         """What a trial calls its parameters."""
         return (self._parameter, *([self._switch] if self.optional else []))
 
-    def draw(self, trial: optuna.Trial) -> Value:
+    def draw(self, trial: optuna.trial.BaseTrial) -> Value:
         """Draw a value."""
         if self.choices:
             found: Value = trial.suggest_categorical(self.name, self.choices)
@@ -82,6 +84,20 @@ class Dimension:
         steps = [place / (count - 1) for place in range(count)]
         raws = [low * (high / low) ** step if self._log else low + (high - low) * step for step in steps]
         return tuple(dict.fromkeys(self._value(raw) for raw in raws))
+
+    def around(self, value: Value) -> tuple[Value, ...]:
+        """Return values on both sides of one, further and further apart on the scale, with that one among them."""
+        if self.choices or isinstance(value, str):
+            return self.choices
+        if value is None:
+            return (None, *self.levels)
+        low, high = self.low + self._shift, self.high + self._shift
+        raw = value + self._shift
+        span = math.log(high / low) if self._log else high - low
+        steps = [0.0, *(sign * share * span for share in NEIGHBOURS for sign in (-1, 1))]
+        raws = [raw * math.exp(step) if self._log else raw + step for step in steps[1:]]
+        near = {self._value(min(max(one, low), high)) for one in raws} | {value}
+        return (*([None] if self.optional else []), *sorted(near))
 
     @property
     def grid(self) -> dict[str, list[Any]]:

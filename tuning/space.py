@@ -28,7 +28,7 @@ class Space:
     notes: tuple[str, ...] = ()
     """How the space was narrowed by what is not on the command line."""
 
-    def draw(self, trial: optuna.Trial) -> dict[str, Value]:
+    def draw(self, trial: optuna.trial.BaseTrial) -> dict[str, Value]:
         """Draw a value of every searched setting."""
         return self._possible({dimension.name: dimension.draw(trial) for dimension in self.dimensions})
 
