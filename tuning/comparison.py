@@ -17,7 +17,7 @@ class Comparison:
 
     judge: Judge
     speedups: Mapping[str, Speedups]
-    """By column: `shipped`, `found`, and `oracle` with the shipped lookup; `oracle, found lookup` where that differs."""
+    """By column: `shipped`, `found`, `oracle` with the shipped lookup, `oracle, found lookup` where that differs."""
 
     def score(self, column: str) -> Score:
         """Return what a column is worth."""
@@ -36,7 +36,9 @@ class Comparison:
         """Return each column's slowest request of free prose on one machine; None without any."""
         if not self.judge.prose:
             return None
-        return {column: min(rows[machine][place] for place in self.judge.prose) for column, rows in self.speedups.items()}
+        return {
+            column: min(rows[machine][place] for place in self.judge.prose) for column, rows in self.speedups.items()
+        }
 
 
 def compare(evaluator: Evaluator, judge: Judge, found: Policy, shipped: Policy, *, bounded: bool) -> Comparison:

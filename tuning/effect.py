@@ -9,9 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tuning.evaluation import Speedups
 from tuning.score import Judge
+
+Floats = NDArray[np.float64]
 
 DRAWS = 2000
 LEVEL = 0.95
@@ -55,8 +58,9 @@ def effect(judge: Judge, speedups: Speedups, seed: int = 0) -> Effect:
     return Effect(float(ratio[0]), float(low), float(high), requests)
 
 
-def _objective(logs: np.ndarray, weights: np.ndarray, places: np.ndarray) -> np.ndarray:
+def _objective(logs: Floats, weights: Floats, places: NDArray[np.int64]) -> Floats:
     """Return the logarithm of the objective for every row of places: of several machines the worst."""
     drawn = weights[places]
     machines = [(drawn * row[places]).sum(axis=1) / drawn.sum(axis=1) for row in logs]
-    return np.min(machines, axis=0)
+    worst: Floats = np.min(machines, axis=0)
+    return worst

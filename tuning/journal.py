@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 from optuna.storages.journal import JournalFileBackend
@@ -33,7 +34,7 @@ class Journal(JournalFileBackend):
             OSError: the disk does not take them.
         """
         lines = "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in logs)
-        with open(self._path, "r+b", buffering=0) as file:
+        with Path(self._path).open("r+b", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             end = _whole(file.fileno())
             try:

@@ -1,4 +1,4 @@
-"""The search space of a policy: its ranged settings, less what a command line fixes and what no profile has a cost of."""
+"""The search space of a policy: its ranged settings, less what a command line fixes and what has no cost."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def space(name: str, fixes: Sequence[str], ranges: Sequence[str], widest: int) -
         raise TuningError(f"--range {both}: is fixed too (--fix {both}={fixed_texts[both]})")
     fixed = {key: known[key].read(text) for key, text in fixed_texts.items()}
     dimensions = []
-    notes = []
+    notes: list[str] = []
     for key, setting in known.items():
         if key in fixed:
             continue
@@ -119,7 +119,8 @@ def _known(texts: dict[str, str], known: Mapping[str, Setting], policy: str, opt
     for key in texts:
         if key not in known:
             raise PolicyError(
-                f"{option} {key}: policy {policy!r} has no such setting (settings: {', '.join(known)}){near(key, known)}"
+                f"{option} {key}: policy {policy!r} has no such setting "
+                f"(settings: {', '.join(known)}){near(key, known)}"
             )
     return texts
 
@@ -132,7 +133,9 @@ def _narrowed(setting: Setting, text: str) -> Dimension:
             raise TuningError(f"--range {setting.name}: one value is no range (got {text!r}); use --fix")
         return listed(setting, values)
     if not isinstance(setting.domain, Range):
-        raise TuningError(f"--range {setting.name}: must be words, as in {','.join(setting.domain.words)} (got {text!r})")
+        raise TuningError(
+            f"--range {setting.name}: must be words, as in {','.join(setting.domain.words)} (got {text!r})"
+        )
     ends = [setting.read(part.strip()) for part in (low, high)]
     if not all(isinstance(end, int | float) for end in ends):
         raise TuningError(f"--range {setting.name}: must be LOW..HIGH or values (got {text!r})")

@@ -76,8 +76,7 @@ def reachable(where: str) -> Iterator[None]:
     except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
         cause = error.__cause__ or error
         raise TuningError(
-            f"{shown(where)}: does not answer ({first_line(cause)}); "
-            "finished trials are kept, the same command goes on"
+            f"{shown(where)}: does not answer ({first_line(cause)}); finished trials are kept, the same command goes on"
         ) from error
 
 
@@ -92,4 +91,3 @@ def _url(where: str) -> str:
     scheme, _, rest = where.partition("://")
     # psycopg 3, whichever driver SQLAlchemy would take by itself.
     return f"postgresql+psycopg://{rest}" if scheme in ("postgres", "postgresql") else where
-

@@ -67,8 +67,8 @@ def join(
     for part, digest in digests.items():
         if known.get(part) != digest:
             raise TuningError(
-                f"study {place}: was made for another set of {part} (digest {known.get(part)}, not {digest}); "
-                "give this one another --study"
+                f"study {place}: the digest of its {part} is {known.get(part)} (got {digest}); "
+                "another question needs another --study"
             )
     return study, made
 

@@ -101,7 +101,7 @@ def joined(task: Work) -> optuna.Study:
 
 
 def one_trial(study: optuna.Study, task: Work, evaluator: Evaluator, judge: Judge) -> Score | None:
-    """Ask for settings and tell what they reach; None where they could not be tried or nobody wants to know any more."""
+    """Ask for settings and tell what they reach; None where they could not be tried or the trial was taken away."""
     trial = study.ask()
     try:
         with Lease(trial, task.lease_s):
