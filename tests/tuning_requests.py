@@ -34,6 +34,10 @@ def prose(name: str, seed: int, *, held_out: bool = False) -> Request:
     return Request.of(name, words[:20], words[20:], "stop", tags=_tags("story", held_out, "prose"))
 
 
+def _tags(category: str, held_out: bool, *more: str) -> tuple[str, ...]:
+    return (category, *more, *(["held-out"] if held_out else []))
+
+
 def requests(count: int = 3, *, held_out: bool = False, seed: int = 0) -> tuple[Request, ...]:
     """So many of each kind."""
     mark = "held_" if held_out else ""

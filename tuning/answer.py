@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from policies import Policy
 from tuning.dimension import Value
-from tuning.effect import FEWEST, LEVEL
+from tuning.effect import FEWEST
 from tuning.inquiry import Inquiry
 from tuning.search import Found, Verdict, changes, policy
 from tuning.worker import Work
@@ -41,9 +41,7 @@ class Answer:
     def reason(self) -> str:
         """Why it is recommended, or why not."""
         score, effect = self.found.candidate.score, self.verdict.effect
-        interval = (
-            f"{effect.ratio:.3f} times as fast held out, {LEVEL * 100:.0f} % interval {effect.low:.3f} to {effect.high:.3f}"
-        )
+        interval = f"held out, {effect}"
         if not self.found.feasible:
             broken = ", ".join(f"{name} by {amount:.3f}" for name, amount in score.violations.items() if amount > 0)
             return f"no settings that were tried keep the rules; the least bad break {broken}"

@@ -32,6 +32,10 @@ class Effect:
     high: float
     requests: int
 
+    def __str__(self) -> str:
+        """Write the ratio with its interval."""
+        return f"{self.ratio:.3f} times ({LEVEL * 100:.0f} % interval {self.low:.3f} to {self.high:.3f})"
+
     @property
     def gains(self) -> bool:
         """Whether there is a gain outside noise."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from tuning.answer import Answer
 from tuning.dimension import shown
-from tuning.effect import LEVEL
 
 
 def evidence(answer: Answer, day: str) -> dict[str, str]:
@@ -29,8 +28,8 @@ def evidence(answer: Answer, day: str) -> dict[str, str]:
             f"{len(found.trials)} trials ({answer.task.sampler}, seed {answer.task.seed})"
         ),
         "held_out": (
-            f"{verdict.effect.ratio:.3f} times the shipped constants ({LEVEL * 100:.0f} % interval {verdict.effect.low:.3f} to "
-            f"{verdict.effect.high:.3f}, {held_out} requests); slowest prose request {prose:.3f} times plain decoding"
+            f"{verdict.effect} the shipped constants, {held_out} requests; "
+            f"slowest prose request {prose:.3f} times plain decoding"
         ),
         "date": day,
         "digests": digests,

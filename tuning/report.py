@@ -11,7 +11,6 @@ from simulator.report import heading, published_alike, table
 from tuning.answer import Answer
 from tuning.comparison import Comparison
 from tuning.dimension import shown
-from tuning.effect import LEVEL
 from tuning.inquiry import Inquiry
 from tuning.sensitivity import Constant, order
 from tuning.space import set_line
@@ -65,8 +64,8 @@ def _question(answer: Answer) -> list[str]:
         f"policy   {inquiry.policy}: {count} setting{'s' * (count > 1)} searched{fixed}",
         *(f"         {note}" for note in problem.space.notes),
         *([f"server   {problem.service}"] if problem.service else []),
-        f"rules    no prose request below {rules.floor:g}, copying categories keep {rules.keep * 100:.3g} % of what the "
-        f"shipped constants gain{weights}",
+        f"rules    no prose request below {rules.floor:g}, copying categories keep {rules.keep * 100:.3g} % "
+        f"of what the shipped constants gain{weights}",
         f"study    {task.place}: {len(trials)} trials{f', {refused} of them refused' if refused else ''} "
         f"({task.sampler}, seed {task.seed})",
     ]
@@ -118,8 +117,7 @@ def _answer(answer: Answer) -> list[str]:
     found = set_line(answer.changes)
     lines = [
         f"found      {f'--policy {answer.inquiry.policy} {found}' if found else 'the shipped constants'}",
-        f"held out   {effect.ratio:.3f} times as fast as the shipped constants ({LEVEL * 100:.0f} % interval "
-        f"{effect.low:.3f} to {effect.high:.3f}, {effect.requests} requests)",
+        f"held out   {effect} as fast as the shipped constants, {effect.requests} requests",
     ]
     words = "use what was found" if answer.recommended else "keep the shipped constants"
     if not answer.found.feasible:

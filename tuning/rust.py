@@ -34,7 +34,10 @@ def constants(
         return "// The shipped constants stand."
     head = [line for heading, text in evidence.items() for line in _wrapped(f"{_title(heading)}: {text}.", "//")]
     blocks = [
-        [*_wrapped(f"Shipped: {shown(shipped[name])}. Held out: {evidence['held_out']}.", "///"), _line(policy, name, value)]
+        [
+            *_wrapped(f"Shipped: {shown(shipped[name])}. Held out: {evidence['held_out']}.", "///"),
+            _line(policy, name, value),
+        ]
         for name, value in changes.items()
     ]
     return "\n\n".join("\n".join(lines) for lines in [head, *blocks])

@@ -1,0 +1,231 @@
+"""A study: repeated by its seed, resumed where it ended, refused for another question, blind to what is held out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+from tests.tuning_requests import problem, requests, task
+from traces import Request
+from tuning.errors import TuningError
+from tuning.journal import Journal
+from tuning.lease import ATTRIBUTE, fail_lost
+from tuning.samplers import NAMES, sampler
+from tuning.search import Found, judged, search
+from tuning.storage import open_storage
+from tuning.study import Place, score_of
+from tuning.worker import Work, joined, work
+
+NARROWED = ("narrow=1..8", "full_at=0..4", "misses=1..8")
+FIXED = tuple(
+    f"{name}={value}"
+    for name, value in problem().shipped.settings.items()
+    if name not in ("narrow", "full_at", "misses")
+)
+
+
+def trials(found: Found) -> list[Any]:
+    return [(one.number, one.state, one.params, one.values, one.constraints) for one in found.trials]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_with_one_worker_a_seed_repeats_the_study_in_one_go_or_in_two(name: str, tmp_path: Path) -> None:
+    asked = problem(ranges=NARROWED, fixes=FIXED)
+    folders = [tmp_path / "a", tmp_path / "b", tmp_path / "c"]
+    for folder in folders:
+        folder.mkdir()
+
+    whole = search(task(folders[0], asked, sampler=name, trials=14), 1)
+    work(task(folders[1], asked, sampler=name, trials=5))
+    resumed = search(task(folders[1], asked, sampler=name, trials=14), 1)
+    other = search(task(folders[2], asked, sampler=name, trials=14, seed=1), 1)
+
+    assert len(whole.trials) == 14
+    assert trials(whole) == trials(resumed)
+    assert trials(whole) != trials(other)
+    assert whole.candidate == resumed.candidate
+
+
+def test_the_first_trial_is_the_shipped_constants_and_what_is_found_is_no_slower(tmp_path: Path) -> None:
+    asked = problem()
+    found = search(task(tmp_path, asked), 1)
+    space = asked.space
+
+    assert space.draw(optuna.trial.FixedTrial(found.trials[0].params)) == space.defaults
+    assert found.candidate.score.speedup >= score_of(found.trials[0]).speedup
+    assert found.feasible
+
+
+def test_constraints_are_optunas_own(tmp_path: Path) -> None:
+    found = search(task(tmp_path), 1)
+
+    for trial in found.trials:
+        assert trial.constraints == pytest.approx(dict(score_of(trial).violations))
+
+
+def test_changes_that_gain_nothing_are_put_back(tmp_path: Path) -> None:
+    asked = problem()
+    found = search(task(tmp_path, asked, trials=20), 1)
+
+    for constant in found.constants:
+        if constant.found != constant.shipped:
+            assert constant.cost is None or constant.cost > 0
+
+
+def test_the_search_reads_nothing_of_what_is_held_out(tmp_path: Path) -> None:
+    hollow = object.__new__(Request)  # whoever reads a field of it fails
+    asked = problem(ranges=NARROWED, fixes=FIXED)
+
+    found = search(task(tmp_path, asked), 1)
+
+    assert {request for request in dataclasses.asdict(task(tmp_path, asked))["requests"]} == set(requests())
+    with pytest.raises(AttributeError):
+        judged(asked, (hollow,), found.candidate)
+
+
+def test_another_question_under_the_same_name_is_refused(tmp_path: Path) -> None:
+    asked = problem()
+    work(task(tmp_path, asked, trials=1))
+    others = {
+        "space": problem(fixes=["narrow=2"]),
+        "profiles": problem(profiles=["gb10-qwen3-8b-4bit"]),
+        "rules": dataclasses.replace(asked, rules=dataclasses.replace(asked.rules, floor=0.5)),
+    }
+
+    for part, other in others.items():
+        with pytest.raises(TuningError) as refused:
+            work(task(tmp_path, other, trials=1))
+        assert f"study in {tmp_path / 'tune.journal'}: the digest of its {part} is " in str(refused.value)
+        assert "another question needs another --study" in str(refused.value)
+    traces = asked.digests(requests(2)) | {"space": asked.digests(())["space"]}
+    with pytest.raises(TuningError, match="the digest of its traces is"):
+        work(dataclasses.replace(task(tmp_path, asked), digests=traces))
+
+
+def test_settings_that_the_policy_refuses_are_trials_without_a_score(tmp_path: Path) -> None:
+    ngram = ("ngram_min=5", *(line for line in FIXED if not line.startswith("ngram")))
+    asked = problem(ranges=["ngram_max=4,5,6", *NARROWED], fixes=ngram)
+    found = search(task(tmp_path, asked, trials=9, sampler="random"), 1)
+
+    refused = [one for one in found.trials if one.state == TrialState.PRUNED]
+    assert refused
+    assert {one.user_attrs["refused"] for one in refused} == {"ngram_max must be at least ngram_min 5 (got 4)"}
+
+
+def test_a_grid_ends_with_its_points_and_may_not_be_too_large(tmp_path: Path) -> None:
+    asked = problem(ranges=["narrow=1,2", "full_at=1,2,3"], fixes=[line for line in FIXED] + ["misses=3"])
+
+    found = search(task(tmp_path, asked, sampler="grid", trials=100), 1)
+
+    assert sorted((one.params["narrow"], one.params["full_at"]) for one in found.trials) == [
+        (narrow, full_at) for narrow in (1, 2) for full_at in (1.0, 2.0, 3.0)
+    ]
+    with pytest.raises(TuningError, match=r"^the grid has .* points \(at most 100000\); narrow it with --fix"):
+        sampler("grid", problem().space, 0)
+    with pytest.raises(TuningError, match=r"^no sampler named 'x' \(have: tpe, random, grid, cmaes, nsgaii\)"):
+        sampler("x", problem().space, 0)
+
+
+def test_a_floor_that_nothing_meets_leaves_the_least_bad(tmp_path: Path) -> None:
+    asked = problem()
+    high = dataclasses.replace(asked, rules=dataclasses.replace(asked.rules, floor=5.0))
+
+    found = search(task(tmp_path, high), 1)
+
+    assert not found.feasible
+    assert found.candidate.score.violation <= min(score_of(one).violation for one in found.trials)
+
+
+def test_several_workers_share_a_study(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    found = search(task(tmp_path, trials=12), 2, said.append)
+
+    assert 12 <= len(found.trials) <= 13
+    assert len(said) == len(found.trials)
+    assert [one.number for one in found.trials] == list(range(len(found.trials)))
+
+
+def test_what_a_worker_cannot_do_is_said_by_the_one_who_started_it(tmp_path: Path) -> None:
+    other = dataclasses.replace(task(tmp_path), place=Place(str(tmp_path / "no" / "tune.journal"), "study"))
+
+    with pytest.raises(TuningError, match=r"no/tune.journal: cannot be written \(no directory"):
+        search(other, 2)
+
+
+def test_a_running_trial_whose_lease_is_over_is_failed(tmp_path: Path) -> None:
+    asked = dataclasses.replace(task(tmp_path), lease_s=60.0)
+    study = joined(asked)
+    lost, alive, unleased = study.ask(), study.ask(), study.ask()
+    lost.set_user_attr(ATTRIBUTE, 1.0)
+    alive.set_user_attr(ATTRIBUTE, 4e9)
+
+    assert fail_lost(study, 60.0) == 1
+    assert [one.state for one in study.trials] == [TrialState.FAIL, TrialState.RUNNING, TrialState.RUNNING]
+    assert fail_lost(study, -1.0) == 1  # the one without a lease began longer ago than that
+    assert study.trials[unleased.number].state == TrialState.FAIL
+
+
+def test_a_result_that_comes_after_its_lease_is_dropped(tmp_path: Path) -> None:
+    asked = task(tmp_path)
+    study = joined(asked)
+    trial = study.ask()
+    trial.set_user_attr(ATTRIBUTE, 1.0)
+    fail_lost(study)
+
+    study.tell(trial, 1.0, skip_if_finished=True)
+
+    assert study.trials[0].state == TrialState.FAIL
+
+
+def test_a_line_that_was_not_finished_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "tune.journal"
+    journal = Journal(str(path))
+    journal.append_logs([{"op_code": 0, "n": 1}])
+    with path.open("ab") as file:
+        file.write(b'{"op_code": 0, "n"')
+
+    Journal(str(path)).append_logs([{"op_code": 0, "n": 2}])
+
+    assert [json.loads(line)["n"] for line in path.read_text().splitlines()] == [1, 2]
+
+
+@pytest.mark.machine
+def test_a_full_disk_is_said_in_one_line_and_leaves_the_study_whole(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full, which Linux has")
+    (tmp_path / "full.journal").symlink_to("/dev/full")
+    asked = dataclasses.replace(task(tmp_path), place=Place(str(tmp_path / "full.journal"), "study"))
+
+    with pytest.raises(TuningError, match=r"full.journal: cannot be used \(No space left on device\)"):
+        work(asked)
+
+
+def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("hello\nworld\n")
+
+    with pytest.raises(TuningError, match=r"notes.txt: is no journal of studies; give another --storage"):
+        open_storage(str(path))
+    with pytest.raises(TuningError, match=r"^nothing://here: is no address of a database"):
+        open_storage("nothing://here")
+
+
+def test_a_study_fits_an_sqlite_file(tmp_path: Path) -> None:
+    asked = dataclasses.replace(task(tmp_path, trials=3), place=Place(str(tmp_path / "tune.db"), "study"))
+
+    found = search(asked, 1)
+
+    assert [one.number for one in found.trials] == [0, 1, 2]
+
+
+def test_work_is_what_a_worker_process_is_sent() -> None:
+    assert {field.name for field in dataclasses.fields(Work)} == {
+        *("problem", "requests", "place", "digests", "sampler", "seed", "trials", "seconds", "lease_s")
+    }
