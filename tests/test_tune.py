@@ -96,7 +96,7 @@ def test_changed_constants_are_written_as_rust(trace: str) -> None:
 def test_several_profiles_and_weights_are_in_the_table(trace: str) -> None:
     profiles = ("--profile", "gb10-qwen3-1.7b-4bit", "--profile", "gb10-qwen3-8b-4bit")
 
-    done = run("--policy", "graded", "--trace", trace, *FAST, *profiles, "--weight", "copy=2")
+    done = run("--policy", "graded", "--trace", trace, *FAST, "--floor", 0, *profiles, "--weight", "copy=2")
 
     assert (done.exit_code, done.stderr) == (0, "")
     assert "copy weighs 2" in done.stdout
@@ -105,12 +105,12 @@ def test_several_profiles_and_weights_are_in_the_table(trace: str) -> None:
 
 
 def test_a_server_is_searched_the_same_way(trace: str) -> None:
-    serving = ("--serve", "--parallel", "2", "--kv-storage", "dense")
+    serving = ("--serve", "--parallel", "1", "--kv-storage", "dense")
 
     done = run("--policy", "gated", "--trace", trace, "--trials", 4, "--workers", 1, "--floor", 0, *serving)
 
     assert (done.exit_code, done.stderr) == (0, "")
-    assert "server   2 slots, proposals in batches of up to 2 rows, dense" in done.stdout
+    assert "server   1 slot, proposals in batches of up to 2 rows, dense, arrivals now" in done.stdout
     assert "oracle" not in done.stdout
 
 
@@ -128,7 +128,10 @@ def test_a_floor_that_nothing_meets_exits_3_and_shows_the_least_bad(trace: str) 
         (("--policy", "gatd"), "no policy named 'gatd' (have: "),
         (("--policy", "gated", "--fix", "depth=1"), "--fix depth: policy 'gated' has no such setting"),
         (("--policy", "gated", "--fix", "ngram_max=1"), "--fix: ngram_max must be at least ngram_min 2 (got 1)"),
-        (("--policy", "gated", "--weight", "copy=1"), "--weight copy: no request is in that category (have: copy, "),
+        (
+            ("--policy", "gated", "--weight", "code=1"),
+            "--weight code: no request is in that category (have: copy, story)",
+        ),
         (("--policy", "gated", "--weight", "copy=x"), "--weight copy: must be a number (got 'x')"),
         (("--policy", "gated", "--keep", "2"), "keep must be between 0 and 1 (got 2)"),
         (("--policy", "gated", "--sampler", "grid"), "the grid has "),

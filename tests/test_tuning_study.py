@@ -13,15 +13,17 @@ import pytest
 from optuna.trial import TrialState
 
 from tests.tuning_requests import problem, requests, task
+from policies import Policy
 from traces import Request
 from tuning.errors import TuningError
+from tuning.evaluation import Speedups
 from tuning.journal import Journal
 from tuning.lease import ATTRIBUTE, fail_lost
 from tuning.samplers import NAMES, sampler
 from tuning.search import Found, judged, search
-from tuning.storage import open_storage
+from tuning.storage import opened
 from tuning.study import Place, score_of
-from tuning.worker import Work, joined, work
+from tuning.worker import Work, joined, one_trial, work
 
 NARROWED = ("narrow=1..8", "full_at=0..4", "misses=1..8")
 FIXED = tuple(
@@ -109,7 +111,9 @@ def test_another_question_under_the_same_name_is_refused(tmp_path: Path) -> None
 
 
 def test_settings_without_a_cost_are_trials_without_a_score(tmp_path: Path) -> None:
-    asked = problem(ranges=["max_draft=3,20", "full_at=0..1"], fixes=[line for line in FIXED if "max_draft" not in line])
+    asked = problem(
+        ranges=["max_draft=3,20", "full_at=0..1"], fixes=[line for line in FIXED if "max_draft" not in line]
+    )
     found = search(task(tmp_path, asked, trials=9, sampler="random"), 1)
 
     refused = [one for one in found.trials if one.state == TrialState.PRUNED]
@@ -161,27 +165,39 @@ def test_what_a_worker_cannot_do_is_said_by_the_one_who_started_it(tmp_path: Pat
 
 def test_a_running_trial_whose_lease_is_over_is_failed(tmp_path: Path) -> None:
     asked = dataclasses.replace(task(tmp_path), lease_s=60.0)
-    study = joined(asked)
-    lost, alive, unleased = study.ask(), study.ask(), study.ask()
-    lost.set_user_attr(ATTRIBUTE, 1.0)
-    alive.set_user_attr(ATTRIBUTE, 4e9)
+    with opened(asked.place.storage) as storage:
+        study = joined(asked, storage)
+        lost, alive, unleased = study.ask(), study.ask(), study.ask()
+        lost.set_user_attr(ATTRIBUTE, 1.0)
+        alive.set_user_attr(ATTRIBUTE, 4e9)
 
-    assert fail_lost(study, 60.0) == 1
-    assert [one.state for one in study.trials] == [TrialState.FAIL, TrialState.RUNNING, TrialState.RUNNING]
-    assert fail_lost(study, -1.0) == 1  # the one without a lease began longer ago than that
-    assert study.trials[unleased.number].state == TrialState.FAIL
+        assert fail_lost(study, 60.0) == 1
+        assert [one.state for one in study.trials] == [TrialState.FAIL, TrialState.RUNNING, TrialState.RUNNING]
+        assert fail_lost(study, -1.0) == 1  # the one without a lease began longer ago than that
+        assert study.trials[unleased.number].state == TrialState.FAIL
 
 
 def test_a_result_that_comes_after_its_lease_is_dropped(tmp_path: Path) -> None:
     asked = task(tmp_path)
-    study = joined(asked)
-    trial = study.ask()
-    trial.set_user_attr(ATTRIBUTE, 1.0)
-    fail_lost(study)
+    evaluator = asked.problem.evaluator(asked.requests)
+    judge = asked.problem.judge(asked.requests, evaluator)
 
-    study.tell(trial, 1.0, skip_if_finished=True)
+    class Late:
+        """Takes so long that somebody else gives its trial up."""
 
-    assert study.trials[0].state == TrialState.FAIL
+        def speedups(self, policy: Policy) -> Speedups:
+            for trial in study.get_trials(states=(TrialState.RUNNING,)):
+                study.tell(trial.number, state=TrialState.FAIL)
+            return evaluator.speedups(policy)
+
+    with opened(asked.place.storage) as storage:
+        study = joined(asked, storage)
+        late = one_trial(study, asked, Late(), judge)
+        in_time = one_trial(study, asked, evaluator, judge)
+
+        assert late is None
+        assert in_time is not None
+        assert [one.state for one in study.trials] == [TrialState.FAIL, TrialState.COMPLETE]
 
 
 def test_a_line_that_was_not_finished_is_cut_off(tmp_path: Path) -> None:
@@ -221,10 +237,12 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("hello\nworld\n")
 
-    with pytest.raises(TuningError, match=r"notes.txt: is no journal of studies; give another --storage"):
-        open_storage(str(path))
-    with pytest.raises(TuningError, match=r"^nothing://here: is no address of a database"):
-        open_storage("nothing://here")
+    words = r"notes.txt: is no journal of studies; give another --storage"
+    with pytest.raises(TuningError, match=words), opened(str(path)):
+        pass
+    words = r"^nothing://here: is no address of a database"
+    with pytest.raises(TuningError, match=words), opened("nothing://here"):
+        pass
 
 
 def test_a_study_fits_an_sqlite_file(tmp_path: Path) -> None:

@@ -33,16 +33,16 @@ class Journal(JournalFileBackend):
         Raises:
             OSError: the disk does not take them.
         """
-        lines = "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in logs)
+        lines = "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in logs).encode()
         with Path(self._path).open("r+b", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             end = _whole(file.fileno())
             try:
                 # No fsync: a killed process loses nothing that the system has, and one for each of the entries of a
                 # trial would take longer than the trial.
-                written = os.pwrite(file.fileno(), lines.encode(), end)
-                if written < len(lines.encode()):
-                    raise OSError(28, "No space left on device", self._path)
+                done = 0
+                while done < len(lines):
+                    done += os.pwrite(file.fileno(), lines[done:], end + done)
             except OSError:
                 os.ftruncate(file.fileno(), end)
                 raise

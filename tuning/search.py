@@ -18,7 +18,7 @@ from tuning.problem import Problem
 from tuning.selection import Candidate, best, candidates, scoring, simplified
 from tuning.sensitivity import Constant, sensitivity
 from tuning.space import changed
-from tuning.storage import reachable
+from tuning.storage import opened
 from tuning.study import settled
 from tuning.worker import Work, joined
 from tuning.workers import work_together
@@ -87,8 +87,8 @@ def chosen(task: Work) -> Found:
     """
     space = task.problem.space
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    with reachable(task.place.storage):
-        study = joined(task)
+    with opened(task.place.storage) as storage:
+        study = joined(task, storage)
         trials = settled(study)
         evaluator = task.problem.evaluator(task.requests)
         judge = task.problem.judge(task.requests, evaluator)

@@ -20,25 +20,24 @@ SQLITE = (".db", ".sqlite", ".sqlite3")
 """Suffixes of the files that are SQLite databases."""
 
 
-def open_storage(where: str) -> BaseStorage:
-    """Open a storage, or make it.
+@contextmanager
+def opened(where: str) -> Iterator[BaseStorage]:
+    """Open a storage, or make it, and close it in the end.
 
     Args:
         where: a file, or the URL of a database, as in postgresql://host/name.
 
     Raises:
-        TuningError: it cannot be.
+        TuningError: it cannot be opened, or does not answer while it is used.
     """
-    with reachable(where), warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        if "://" in where or where.endswith(SQLITE):
-            return RDBStorage(_url(where))
-        if not Path(where).parent.is_dir():
-            raise TuningError(f"{where}: cannot be written (no directory {str(Path(where).parent)!r})")
+    with reachable(where):
+        storage = _open(where)
         try:
-            return JournalStorage(Journal(where))
-        except (ValueError, TypeError, KeyError, AssertionError):
-            raise TuningError(f"{where}: is no journal of studies; give another --storage") from None
+            yield storage
+        finally:
+            if isinstance(storage, RDBStorage):
+                storage.remove_session()
+                storage.engine.dispose()
 
 
 def shown(where: str) -> str:
@@ -83,6 +82,19 @@ def reachable(where: str) -> Iterator[None]:
 def first_line(error: BaseException) -> str:
     """Return what an error says, in one line."""
     return " ".join(str(error).splitlines()[0].split()) if str(error) else type(error).__name__
+
+
+def _open(where: str) -> BaseStorage:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        if "://" in where or where.endswith(SQLITE):
+            return RDBStorage(_url(where))
+        if not Path(where).parent.is_dir():
+            raise TuningError(f"{where}: cannot be written (no directory {str(Path(where).parent)!r})")
+        try:
+            return JournalStorage(Journal(where))
+        except (ValueError, TypeError, KeyError, AssertionError):
+            raise TuningError(f"{where}: is no journal of studies; give another --storage") from None
 
 
 def _url(where: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import optuna
 from optuna.exceptions import UpdateFinishedTrialError
+from optuna.storages import BaseStorage
 from optuna.trial import TrialState
 
 from calibration import ProfileError
@@ -22,7 +23,7 @@ from tuning.lease import LEASE_S, Lease, fail_lost
 from tuning.problem import Problem
 from tuning.samplers import points, sampler
 from tuning.score import Judge, Score
-from tuning.storage import open_storage, reachable
+from tuning.storage import opened
 from tuning.study import REFUSED, SCORE, Place, join, score_document, settled
 
 PENALTY = 10.0
@@ -71,16 +72,20 @@ def work(task: Work, done: Callable[[str], None] = lambda words: None) -> None:
     evaluator = task.problem.evaluator(task.requests)
     judge = task.problem.judge(task.requests, evaluator)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    with reachable(task.place.storage):
-        study = joined(task)
+    with opened(task.place.storage) as storage:
+        study = joined(task, storage)
         while len(settled(study)) < task.goal and clock.clock_s() < end_s:
             fail_lost(study, task.lease_s)
             score = one_trial(study, task, evaluator, judge)
             done(f"{score.speedup:.3f}" if score else "refused")
 
 
-def joined(task: Work) -> optuna.Study:
+def joined(task: Work, storage: BaseStorage) -> optuna.Study:
     """Join the study of a task, or make it, with the shipped constants as its first trial.
+
+    Args:
+        task: what is asked.
+        storage: the task's, opened.
 
     Raises:
         TuningError: the study asks something else.
@@ -88,7 +93,7 @@ def joined(task: Work) -> optuna.Study:
     space = task.problem.space
     objectives = 2 if task.sampler == "nsgaii" else 1
     study, made = join(
-        open_storage(task.place.storage),
+        storage,
         task.place,
         task.digests,
         sampler(task.sampler, space, task.seed),
