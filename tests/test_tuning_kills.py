@@ -111,6 +111,7 @@ def server() -> Iterator[Server]:
     places = [*map(Path, filter(None, [shutil.which("initdb")])), *Path("/usr/lib/postgresql").glob("*/bin/initdb")]
     if not places:
         pytest.skip("needs PostgreSQL (Debian: postgresql)")
+    pytest.importorskip("psycopg", reason="needs psycopg (the extra postgres)")
     folder = Path(tempfile.mkdtemp(prefix="tuning-"))
     (folder / "log").touch()
     with socket.socket() as free:

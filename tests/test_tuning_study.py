@@ -12,8 +12,8 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
-from tests.tuning_requests import problem, requests, task
 from policies import Policy
+from tests.tuning_requests import problem, requests, task
 from traces import Request
 from tuning.errors import TuningError
 from tuning.evaluation import Speedups

@@ -26,7 +26,7 @@ from tuning.study import Place
 from tuning.worker import Work
 from tuning.workers import work_together
 
-PROFILES = ("gb10-qwen3-1.7b-4bit", "gb10-qwen3-8b-4bit", "m4-pro-qwen3-1.7b-4bit")
+PROFILES = ("gb10-qwen3-1.7b-4bit", "gb10-qwen3-8b-4bit", "gb10-qwen3-4b-4bit")
 
 
 def requests(count: int) -> tuple[Request, ...]:
