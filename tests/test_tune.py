@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -82,15 +87,16 @@ def test_settings_that_gain_nothing_held_out_are_not_recommended(tmp_path: Path,
 
 
 def test_changed_constants_are_written_as_rust(trace: str) -> None:
-    fixed = [f"--fix={name}={value}" for name, value in policies.load("gated").settings.items() if name != "full_at"]
-    range_ = "--range=full_at=0..0.5"
+    fixed = [f"--fix={name}={value}" for name, value in policies.load("graded").settings.items() if name != "multiplier"]
+    fixed = [one.replace("first_pause=4", "first_pause=9") for one in fixed]
 
-    done = run("--policy", "gated", "--trace", trace, *FAST, *fixed, range_, "--emit", "mlxcel")
+    done = run("--policy", "graded", "--trace", trace, *FAST, "--floor", 0, *fixed, "--range=multiplier=2,3", "--emit", "mlxcel")
 
-    constant = done.stdout.splitlines()[-1]
-    if "shipped constants stand" not in constant:
-        assert constant.startswith("const GATED_FULL_AT: f64 = ")
-        assert "/// Shipped: 1.5. Held out: " in done.stdout
+    assert done.exit_code == 0
+    assert done.stdout.startswith("// Recommended: ")
+    block = next(block for block in done.stdout.split("\n\n") if "MIN_COOLDOWN" in block)
+    assert block.splitlines()[0].startswith("/// Shipped: 4. Held out: ")
+    assert block.splitlines()[-1] == "const MIN_COOLDOWN: usize = 9;"
 
 
 def test_several_profiles_and_weights_are_in_the_table(trace: str) -> None:
@@ -146,6 +152,47 @@ def test_a_mistake_is_one_line_and_exit_code_1(trace: str, arguments: tuple[str,
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith(words)
     assert done.stderr.count("\n") == 1
+
+
+def test_another_question_under_the_same_study_is_refused(trace: str) -> None:
+    first = run("--policy", "gated", "--trace", trace, *FAST, "--study", "mine")
+    other = run("--policy", "gated", "--trace", trace, *FAST, "--study", "mine", "--fix", "narrow=2")
+
+    assert first.exit_code == 0
+    assert (other.exit_code, other.stdout) == (1, "")
+    assert other.stderr.startswith("study mine in tune.journal: the digest of its space is ")
+
+
+def test_the_time_may_be_limited_instead_of_the_trials(trace: str) -> None:
+    done = run("--policy", "gated", "--trace", trace, "--timeout", 0.5, "--workers", 1, "--floor", 0, "--json")
+
+    assert done.exit_code == 0
+    assert len(json.loads(done.stdout)["trials"]) > 1
+
+
+def test_ctrl_c_reports_what_is_finished(trace: str) -> None:
+    command = [str(Path(sys.executable).with_name("tune")), "--policy", "gated", "--trace", trace, "--floor", "0"]
+    process = subprocess.Popen(
+        [*command, "--timeout", "100", "--workers", "2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not Path("tune.journal").exists() or Path("tune.journal").stat().st_size < 20_000:
+        assert process.poll() is None
+        time.sleep(0.05)
+
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+
+    assert process.returncode == 1
+    assert stdout.splitlines()[-1].startswith("gated: ")
+    assert re.fullmatch(r"interrupted: \d+ trials are kept; the same command goes on\n", stderr)
+
+
+def test_a_study_of_two_values_is_chosen_from_like_any_other(trace: str) -> None:
+    done = run("--policy", "gated", "--trace", trace, *FAST, "--trials", 25, "--sampler", "nsgaii", "--json")
+
+    document = json.loads(done.stdout)
+    assert document["feasible"]
+    assert sum(one["importance"] for one in document["constants"]) == pytest.approx(1.0)
 
 
 def test_a_single_request_cannot_be_split(trace: str) -> None:

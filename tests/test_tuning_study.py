@@ -245,6 +245,15 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
         pass
 
 
+def test_optunas_own_tools_read_the_journal(tmp_path: Path) -> None:
+    found = search(task(tmp_path, trials=4), 1)
+
+    backend = optuna.storages.journal.JournalFileBackend(str(tmp_path / "tune.journal"))
+    study = optuna.load_study(study_name="study", storage=optuna.storages.JournalStorage(backend))
+
+    assert [one.values for one in study.trials] == [one.values for one in found.trials]
+
+
 def test_a_study_fits_an_sqlite_file(tmp_path: Path) -> None:
     asked = dataclasses.replace(task(tmp_path, trials=3), place=Place(str(tmp_path / "tune.db"), "study"))
 

@@ -15,7 +15,7 @@ from calibration import ProfileError
 from calibration.host_clock import today
 from calibration.progress import counted
 from policies import PolicyError, assignments
-from simulator import console, settings_file
+from simulator import console
 from simulator.errors import SimulationError
 from simulator.serving.options import chosen_service, tuning_options
 from traces import TraceError
@@ -112,11 +112,8 @@ def tune(
     """Parse, search, judge, print."""
     # Only here: Optuna takes half a second to import, and --help need not wait for it.
     from tuning.answer import Answer
-    from tuning.document import document
-    from tuning.evidence import evidence
     from tuning.inquiry import inquiry
-    from tuning.report import report
-    from tuning.rust import constants
+    from tuning.output import printed, write
     from tuning.search import chosen, judged
     from tuning.study import Place
     from tuning.worker import Work
@@ -150,14 +147,9 @@ def tune(
         found = chosen(task)
         answer = Answer(question, task, found, judged(question.problem, question.split.held_out, found.candidate))
         if output is not None:
-            write(output, settings_file.dump(answer.policy, evidence(answer, today())))
-        if as_json:
-            console.print_json(document(answer, today()))
-        elif emit:
-            shipped = question.problem.shipped.settings
-            console.print_text(constants(name, answer.changes, shipped, evidence(answer, today())))
-        else:
-            console.print_text(report(answer, named=bool(profile_names)))
+            write(output, answer, today())
+        form = "json" if as_json else "mlxcel" if emit else "text"
+        console.print_text(printed(answer, form, today(), named=bool(profile_names)))
     if interrupted:
         raise click.ClickException(f"interrupted: {len(found.trials)} trials are kept; the same command goes on")
     if not found.feasible:
@@ -179,18 +171,3 @@ def numbers(texts: Sequence[str]) -> dict[str, float]:
         except ValueError:
             raise TuningError(f"--weight {category}: must be a number (got {text!r})") from None
     return found
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file whole.
-
-    Raises:
-        TuningError: it cannot be written.
-    """
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise TuningError(f"{path}: cannot be written ({error.strerror})") from None
