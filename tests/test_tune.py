@@ -60,6 +60,17 @@ def test_what_was_found_is_a_file_that_simulate_takes(trace: str) -> None:
     )
 
 
+def test_what_is_held_out_changes_nothing_about_the_search(tmp_path: Path, trace: str) -> None:
+    other = write(tmp_path / "other.jsonl", requests(3), requests(4, held_out=True, seed=1000))
+
+    one, two = (json.loads(run("--policy", "gated", "--trace", where, *FAST, "--json").stdout) for where in (trace, other))
+
+    assert one["study"]["name"] != two["study"]["name"]
+    assert one["held_out"] != two["held_out"]
+    for part in ("trials", "found", "constants", "tuning"):
+        assert one[part] == two[part]
+
+
 def test_the_document_has_the_bounds_the_effect_and_every_trial(trace: str) -> None:
     document = json.loads(run("--policy", "gated", "--trace", trace, *FAST, "--json").stdout)
 
@@ -87,10 +98,24 @@ def test_settings_that_gain_nothing_held_out_are_not_recommended(tmp_path: Path,
 
 
 def test_changed_constants_are_written_as_rust(trace: str) -> None:
-    fixed = [f"--fix={name}={value}" for name, value in policies.load("graded").settings.items() if name != "multiplier"]
+    fixed = [
+        f"--fix={name}={value}" for name, value in policies.load("graded").settings.items() if name != "multiplier"
+    ]
     fixed = [one.replace("first_pause=4", "first_pause=9") for one in fixed]
 
-    done = run("--policy", "graded", "--trace", trace, *FAST, "--floor", 0, *fixed, "--range=multiplier=2,3", "--emit", "mlxcel")
+    done = run(
+        "--policy",
+        "graded",
+        "--trace",
+        trace,
+        *FAST,
+        "--floor",
+        0,
+        *fixed,
+        "--range=multiplier=2,3",
+        "--emit",
+        "mlxcel",
+    )
 
     assert done.exit_code == 0
     assert done.stdout.startswith("// Recommended: ")
@@ -123,9 +148,8 @@ def test_a_server_is_searched_the_same_way(trace: str) -> None:
 def test_a_floor_that_nothing_meets_exits_3_and_shows_the_least_bad(trace: str) -> None:
     done = run("--policy", "gated", "--trace", trace, "--trials", 4, "--workers", 1, "--floor", 7)
 
-    assert done.exit_code == 3
+    assert (done.exit_code, done.stderr) == (3, "")
     assert done.stdout.splitlines()[-1].startswith("gated: no answer; no settings that were tried keep the rules; ")
-    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -73,12 +73,21 @@ def test_constraints_are_optunas_own(tmp_path: Path) -> None:
 
 
 def test_changes_that_gain_nothing_are_put_back(tmp_path: Path) -> None:
-    asked = problem()
-    found = search(task(tmp_path, asked, trials=20), 1)
+    found = search(task(tmp_path, trials=20), 1)
 
-    for constant in found.constants:
-        if constant.found != constant.shipped:
-            assert constant.cost is None or constant.cost > 0
+    changed = [one for one in found.constants if one.found != one.shipped]
+    assert len(changed) < len(found.constants) - 3
+    for constant in changed:
+        assert constant.obstacle or (constant.cost is not None and constant.cost > 0)
+
+
+def test_nothing_outside_a_range_is_found(tmp_path: Path) -> None:
+    asked = problem(ranges=["full_at=3..4", "narrow=3..5", "misses=1..8"], fixes=FIXED)
+
+    found = search(task(tmp_path, asked), 1)
+
+    assert 3 <= float(str(found.candidate.settings["full_at"])) <= 4
+    assert 3 <= int(str(found.candidate.settings["narrow"])) <= 5
 
 
 def test_the_search_reads_nothing_of_what_is_held_out(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def tune(
     # Only here: Optuna takes half a second to import, and --help need not wait for it.
     from tuning.answer import Answer
     from tuning.inquiry import inquiry
-    from tuning.output import printed, write
+    from tuning.output import Form, printed, write
     from tuning.search import chosen, judged
     from tuning.study import Place
     from tuning.worker import Work
@@ -148,12 +148,11 @@ def tune(
         answer = Answer(question, task, found, judged(question.problem, question.split.held_out, found.candidate))
         if output is not None:
             write(output, answer, today())
-        form = "json" if as_json else "mlxcel" if emit else "text"
+        form: Form = "json" if as_json else "mlxcel" if emit else "text"
         console.print_text(printed(answer, form, today(), named=bool(profile_names)))
     if interrupted:
         raise click.ClickException(f"interrupted: {len(found.trials)} trials are kept; the same command goes on")
     if not found.feasible:
-        console.note(f"{name}: {answer.reason}")
         click.get_current_context().exit(3)
 
 

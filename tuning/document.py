@@ -71,6 +71,7 @@ def _constant(one: Constant) -> dict[str, Any]:
         "shipped": one.shipped,
         "found": one.found,
         "cost": one.cost,
+        "obstacle": one.obstacle,
         "importance": one.importance,
         "curve": [{"value": value, "speedup": speedup} for value, speedup in one.curve],
     }

@@ -106,7 +106,7 @@ def _constants(constants: Sequence[Constant]) -> str:
     for one in order(constants):
         low, high = one.flat
         changed = one.found != one.shipped
-        back = "" if not changed else "refused" if one.cost is None else f"{-one.cost * 100:+.1f} %"
+        back = "" if not changed else one.obstacle or f"{-(one.cost or 0.0) * 100:+.1f} %"
         share = "-" if one.importance is None else f"{one.importance * 100:.0f} %"
         rows.append((one.name, shown(one.shipped), shown(one.found), back, shown(low), shown(high), share))
     return table(rows)

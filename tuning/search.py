@@ -95,11 +95,11 @@ def chosen(task: Work) -> Found:
         score = scoring(space, evaluator, judge)
         found = candidates(trials, space)
         start = score(space.defaults)
-        if start is not None:
+        if start is not None and space.drawn(space.defaults) is not None:
             found.insert(0, Candidate(space.defaults, start))
         if not found:
             raise TuningError(f"study {task.place}: has no settings to choose from ({len(trials)} trials, all refused)")
-        candidate = simplified(best(found), space.defaults, score)
+        candidate = simplified(best(found), space.reachable, score)
         return Found(
             candidate,
             tuple(trials),

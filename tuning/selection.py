@@ -69,6 +69,11 @@ def simplified(candidate: Candidate, shipped: Mapping[str, Value], score: Scorin
 
     Each time the one goes whose loss is the smallest, until every further one would take the speedup more than `EQUAL`
     below what was found, or break a rule that was kept.
+
+    Args:
+        candidate: what was found.
+        shipped: the shipped values that may be put back.
+        score: scores settings on the tuning split.
     """
     least = candidate.score.speedup * (1 - EQUAL)
     most_broken = candidate.score.violation
@@ -76,7 +81,7 @@ def simplified(candidate: Candidate, shipped: Mapping[str, Value], score: Scorin
         tried = [
             Candidate(settings, found)
             for name, value in candidate.settings.items()
-            if value != shipped[name]
+            if value != shipped.get(name, value)
             and (found := score(settings := {**candidate.settings, name: shipped[name]})) is not None
             and found.speedup >= least
             and found.violation <= most_broken

@@ -26,6 +26,8 @@ class Constant:
     found: Value
     cost: float | None
     """Share of the speedup that is lost when this one alone is put back to its shipped value; None if it cannot be."""
+    obstacle: str | None
+    """Why it cannot: the policy or a profile refuses that, or a rule breaks."""
     curve: tuple[tuple[Value, float | None], ...]
     """Values, and the speedup with each in place of the found one; None where a rule breaks or no such value works."""
     importance: float | None
@@ -80,11 +82,15 @@ def _constant(
         return one.speedup if one is not None and one.violation <= candidate.score.violation else None
 
     back = score({**candidate.settings, name: shipped})
+    obstacle = None
+    if back is None or back.violation > candidate.score.violation:
+        obstacle = "refused" if back is None else "breaks a rule"
     return Constant(
         name=name,
         shipped=shipped,
         found=found,
-        cost=None if back is None else 1 - back.speedup / candidate.score.speedup,
+        cost=None if back is None or obstacle else 1 - back.speedup / candidate.score.speedup,
+        obstacle=obstacle,
         curve=tuple((value, reached(value)) for value in dimension.around(found)),
         importance=None if shares is None else sum(shares.get(one, 0.0) for one in dimension.parameters),
     )

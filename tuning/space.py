@@ -46,6 +46,12 @@ class Space:
         """The shipped value of every searched setting."""
         return {dimension.name: dimension.setting.default for dimension in self.dimensions}
 
+    @property
+    def reachable(self) -> dict[str, Value]:
+        """The shipped values that the space holds."""
+        found = {one.name: one for one in self.dimensions}
+        return {name: value for name, value in self.defaults.items() if found[name].drawn(value) is not None}
+
     def drawn(self, settings: Mapping[str, Value]) -> dict[str, Any] | None:
         """Return the parameters of a trial that draws these settings; None where none does."""
         found: dict[str, Any] = {}
