@@ -63,9 +63,8 @@ def dump(policy: Policy, evidence: Mapping[str, str | int | float]) -> str:
     known = settings_of(type(policy))
     changed = {name: value for name, value in policy.settings.items() if value != known[name].default}
     settings = {name: "none" if value is None else value for name, value in changed.items()}
-    return yaml_text.dump(
-        {"format": FORMAT, "policy": policy.name, "settings": settings or {}, "evidence": dict(evidence)}
-    )
+    document = {"format": FORMAT, "policy": policy.name, "settings": settings}
+    return yaml_text.dump(document | ({"evidence": dict(evidence)} if evidence else {}))
 
 
 def _policy(document: Tree, where: str) -> Policy:

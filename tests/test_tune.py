@@ -63,7 +63,9 @@ def test_what_was_found_is_a_file_that_simulate_takes(trace: str) -> None:
 def test_what_is_held_out_changes_nothing_about_the_search(tmp_path: Path, trace: str) -> None:
     other = write(tmp_path / "other.jsonl", requests(3), requests(4, held_out=True, seed=1000))
 
-    one, two = (json.loads(run("--policy", "gated", "--trace", where, *FAST, "--json").stdout) for where in (trace, other))
+    one, two = (
+        json.loads(run("--policy", "gated", "--trace", where, *FAST, "--json").stdout) for where in (trace, other)
+    )
 
     assert one["study"]["name"] != two["study"]["name"]
     assert one["held_out"] != two["held_out"]

@@ -133,7 +133,7 @@ def tune(
             interpolate_widths=interpolate_widths,
         )
         digests = question.digests(sampler)
-        place = Place(storage, study or f"{name}-{''.join(digests.values())[:8]}")
+        place = Place(storage, study or question.name(sampler))
         if trials is None and timeout is None:
             trials = DEFAULT_TRIALS
         seconds = float("inf") if timeout is None else timeout

@@ -37,6 +37,10 @@ class Inquiry:
         found = self.problem.digests(requests)
         return {**found, "traces": digest([found["traces"], *parts]), "objective": objective}
 
+    def name(self, sampler: str) -> str:
+        """Return a name for the study, the same for the same question only."""
+        return f"{self.policy}-{digest(self.digests(sampler))[:8]}"
+
 
 def inquiry(
     policy: str,
