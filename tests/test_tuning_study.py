@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import resource
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +10,14 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
-from policies import Policy
 from tests.tuning_requests import problem, requests, task
 from traces import Request
 from tuning.errors import TuningError
-from tuning.evaluation import Speedups
-from tuning.journal import Journal
-from tuning.lease import ATTRIBUTE, fail_lost
 from tuning.samplers import NAMES, sampler
 from tuning.search import Found, judged, search
 from tuning.storage import opened
 from tuning.study import Place, score_of
-from tuning.worker import Work, joined, one_trial, work
+from tuning.worker import Work, joined, work
 
 NARROWED = ("narrow=1..8", "full_at=0..4", "misses=1..8")
 FIXED = tuple(
@@ -145,6 +139,21 @@ def test_a_grid_ends_with_its_points_and_may_not_be_too_large(tmp_path: Path) ->
         sampler("x", problem().space, 0)
 
 
+def test_a_point_whose_trial_failed_is_tried_again_and_none_twice(tmp_path: Path) -> None:
+    asked = problem(ranges=["narrow=1,2", "full_at=1,2,3"], fixes=[*FIXED, "misses=3"])
+    given = task(tmp_path, asked, sampler="grid", trials=100)
+    with opened(given.place.storage) as storage:
+        study = joined(given, storage)
+        for trial in (study.ask(), study.ask()):
+            asked.space.draw(trial)
+            study.tell(trial, state=TrialState.FAIL)
+
+    found = search(given, 1)
+
+    points = [(one.params["narrow"], one.params["full_at"]) for one in found.trials]
+    assert len(points) == len(set(points)) == 6
+
+
 def test_a_floor_that_nothing_meets_leaves_the_least_bad(tmp_path: Path) -> None:
     asked = problem()
     high = dataclasses.replace(asked, rules=dataclasses.replace(asked.rules, floor=5.0))
@@ -170,105 +179,6 @@ def test_what_a_worker_cannot_do_is_said_by_the_one_who_started_it(tmp_path: Pat
 
     with pytest.raises(TuningError, match=r"no/tune.journal: cannot be written \(no directory"):
         search(other, 2)
-
-
-def test_a_running_trial_whose_lease_is_over_is_failed(tmp_path: Path) -> None:
-    asked = dataclasses.replace(task(tmp_path), lease_s=60.0)
-    with opened(asked.place.storage) as storage:
-        study = joined(asked, storage)
-        lost, alive, unleased = study.ask(), study.ask(), study.ask()
-        lost.set_user_attr(ATTRIBUTE, 1.0)
-        alive.set_user_attr(ATTRIBUTE, 4e9)
-
-        assert fail_lost(study, 60.0) == 1
-        assert [one.state for one in study.trials] == [TrialState.FAIL, TrialState.RUNNING, TrialState.RUNNING]
-        assert fail_lost(study, -1.0) == 1  # the one without a lease began longer ago than that
-        assert study.trials[unleased.number].state == TrialState.FAIL
-
-
-def test_a_result_that_comes_after_its_lease_is_dropped(tmp_path: Path) -> None:
-    asked = task(tmp_path)
-    evaluator = asked.problem.evaluator(asked.requests)
-    judge = asked.problem.judge(asked.requests, evaluator)
-
-    class Late:
-        """Takes so long that somebody else gives its trial up."""
-
-        def speedups(self, policy: Policy) -> Speedups:
-            for trial in study.get_trials(states=(TrialState.RUNNING,)):
-                study.tell(trial.number, state=TrialState.FAIL)
-            return evaluator.speedups(policy)
-
-    with opened(asked.place.storage) as storage:
-        study = joined(asked, storage)
-        late = one_trial(study, asked, Late(), judge)
-        in_time = one_trial(study, asked, evaluator, judge)
-
-        assert late is None
-        assert in_time is not None
-        assert [one.state for one in study.trials] == [TrialState.FAIL, TrialState.COMPLETE]
-
-
-def test_a_line_that_was_not_finished_is_cut_off(tmp_path: Path) -> None:
-    path = tmp_path / "tune.journal"
-    journal = Journal(str(path))
-    journal.append_logs([{"op_code": 0, "n": 1}])
-    with path.open("ab") as file:
-        file.write(b'{"op_code": 0, "n"')
-
-    Journal(str(path)).append_logs([{"op_code": 0, "n": 2}])
-
-    assert [json.loads(line)["n"] for line in path.read_text().splitlines()] == [1, 2]
-
-
-def test_a_full_disk_is_said_in_one_line_and_the_study_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    asked = task(tmp_path, trials=6)
-    path = tmp_path / "tune.journal"
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-    def fill(words: str) -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 700, before[1]))
-
-    try:
-        with pytest.raises(TuningError) as refused:
-            work(asked, fill)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-    assert str(refused.value) == (
-        f"{path}: cannot be used (File too large); finished trials are kept, the same command goes on"
-    )
-    found = search(asked, 1)
-    assert len(found.trials) == 6
-
-
-def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("hello\nworld\n")
-
-    words = r"notes.txt: is no journal of studies; give another --storage"
-    with pytest.raises(TuningError, match=words), opened(str(path)):
-        pass
-    words = r"^nothing://here: is no address of a database"
-    with pytest.raises(TuningError, match=words), opened("nothing://here"):
-        pass
-
-
-def test_optunas_own_tools_read_the_journal(tmp_path: Path) -> None:
-    found = search(task(tmp_path, trials=4), 1)
-
-    backend = optuna.storages.journal.JournalFileBackend(str(tmp_path / "tune.journal"))
-    study = optuna.load_study(study_name="study", storage=optuna.storages.JournalStorage(backend))
-
-    assert [one.values for one in study.trials] == [one.values for one in found.trials]
-
-
-def test_a_study_fits_an_sqlite_file(tmp_path: Path) -> None:
-    asked = dataclasses.replace(task(tmp_path, trials=3), place=Place(str(tmp_path / "tune.db"), "study"))
-
-    found = search(asked, 1)
-
-    assert [one.number for one in found.trials] == [0, 1, 2]
 
 
 def test_work_is_what_a_worker_process_is_sent() -> None:

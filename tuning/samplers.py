@@ -76,7 +76,15 @@ class Keyed(BaseSampler):
 
 
 class Grid(optuna.samplers.GridSampler):
-    """Every point of a grid in an order that the seed shuffles; how many are tried is the caller's business."""
+    """Every point of a grid in an order that the seed shuffles; how many are tried is the caller's business.
+
+    A point whose trial failed, because its worker was killed, is one to be tried; to Optuna's own grid it is done.
+    """
+
+    def _get_unvisited_grid_ids(self, study: optuna.Study) -> list[int]:
+        states = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
+        taken = {one.system_attrs.get("grid_id") for one in study.get_trials(deepcopy=False, states=states)}
+        return [point for point in range(self._n_min_trials) if point not in taken]
 
     def after_trial(
         self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None

@@ -78,6 +78,11 @@ def settled(study: optuna.Study) -> list[FrozenTrial]:
     return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
 
 
+def running(study: optuna.Study) -> int:
+    """Return how many trials somebody is at, or was until lately."""
+    return len(study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)))
+
+
 def score_document(score: Score) -> dict[str, Any]:
     """Return what a trial keeps of its score."""
     return {

@@ -6,6 +6,7 @@ A worker is given the tuning split and nothing else that was said.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,8 +25,10 @@ from tuning.problem import Problem
 from tuning.samplers import points, sampler
 from tuning.score import Judge, Score
 from tuning.storage import opened
-from tuning.study import REFUSED, SCORE, Place, join, score_document, settled
+from tuning.study import REFUSED, SCORE, Place, join, running, score_document, settled
 
+PAUSE_S = 0.05
+"""How long a worker waits before it looks again whether the others are through."""
 PENALTY = 10.0
 """Speedup that CMA-ES is told to lose for each 1 by which a rule is broken; it knows no constraints."""
 
@@ -74,8 +77,13 @@ def work(task: Work, done: Callable[[str], None] = lambda words: None) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with opened(task.place.storage) as storage:
         study = joined(task, storage)
-        while len(settled(study)) < task.goal and clock.clock_s() < end_s:
+        pause = threading.Event()
+        while (left := task.goal - len(settled(study))) > 0 and clock.clock_s() < end_s:
             fail_lost(study, task.lease_s)
+            if running(study) >= left:
+                # The others are at the last ones; should one of them be gone, its lease will be over.
+                pause.wait(PAUSE_S)
+                continue
             score = one_trial(study, task, evaluator, judge)
             done(f"{score.speedup:.3f}" if score else "refused")
 
