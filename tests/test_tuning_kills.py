@@ -8,6 +8,7 @@ import random
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
-from tests.tuning_requests import task
+from tests.tuning_requests import requests, task, write
 from tuning.errors import TuningError
 from tuning.search import search
 from tuning.storage import opened
@@ -78,6 +79,24 @@ def survive(asked: Work, kills: int, *, longest_s: float) -> None:
 
 def test_workers_killed_twenty_times_lose_at_most_their_running_trials(tmp_path: Path) -> None:
     survive(dataclasses.replace(task(tmp_path), sampler="random", lease_s=LEASE_S), kills=20, longest_s=0.25)
+
+
+def test_workers_end_when_whoever_started_them_is_killed(tmp_path: Path) -> None:
+    trace = write(tmp_path / "said.jsonl", requests(2), requests(1, held_out=True))
+    command = [str(Path(sys.executable).with_name("tune")), "--policy", "gated", "--trace", trace, "--timeout", "100"]
+    parent = subprocess.Popen([*command, "--workers", "2"], cwd=tmp_path)
+    journal = tmp_path / "tune.journal"
+    while not journal.exists() or journal.stat().st_size < 20_000:
+        assert parent.poll() is None
+        time.sleep(0.05)
+
+    parent.kill()
+    parent.wait()
+    time.sleep(1.0)
+
+    size = journal.stat().st_size
+    time.sleep(0.5)
+    assert journal.stat().st_size == size
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ def test_prose_may_not_fall_below_the_floor_and_copying_keeps_its_share() -> Non
     kept, slow, lost = (judge.score((row,)) for row in ((1.5, 0.99, 0.5), (1.5, 0.95, 0.9), (1.4, 1.0, 0.9)))
 
     assert kept.feasible
+    assert (kept.broken, slow.broken, lost.broken) == ("", "prose by 0.040", "copying by 0.100")
     assert slow.violations == {"prose": pytest.approx(0.04), "copying": pytest.approx(0.0)}
     assert lost.violation == pytest.approx(0.1)  # half of the shipped gain is 1.5; edit gained nothing and owes nothing
 

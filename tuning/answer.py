@@ -40,17 +40,20 @@ class Answer:
     @property
     def reason(self) -> str:
         """Why it is recommended, or why not."""
-        score, effect = self.found.candidate.score, self.verdict.effect
+        effect = self.verdict.effect
         interval = f"held out, {effect}"
         if not self.found.feasible:
-            broken = ", ".join(f"{name} by {amount:.3f}" for name, amount in score.violations.items() if amount > 0)
+            broken = self.found.candidate.score.broken
             return f"no settings that were tried keep the rules; the least bad break {broken}"
+        if self.recommended:
+            return interval
         if not self.changes:
-            return "nothing that was tried is faster on the tuning split"
-        if effect.requests < FEWEST:
-            return f"{effect.requests} held-out requests are too few to tell (at least {FEWEST}); {interval}"
-        if not effect.gains:
-            return f"the gain is within noise: {interval}"
-        if not self.verdict.keeps_rules:
-            return f"a rule that the shipped constants keep is broken on the held-out requests; {interval}"
-        return interval
+            why = "nothing that was tried is faster on the tuning split"
+        elif effect.requests < FEWEST:
+            why = f"{effect.requests} held-out requests are too few to tell (at least {FEWEST}); {interval}"
+        elif not effect.gains:
+            why = f"no gain outside noise; {interval}"
+        else:
+            why = f"a rule is broken that the shipped constants keep; {interval}"
+        broken = self.found.comparison.score("shipped").broken
+        return f"{why}; the shipped constants break {broken} on the tuning split" if broken else why

@@ -61,6 +61,11 @@ class Score:
         return self.violation == 0
 
     @property
+    def broken(self) -> str:
+        """The rules that are broken, and by how much, in words; empty where all hold."""
+        return " and ".join(f"{name} by {amount:.3f}" for name, amount in self.violations.items() if amount > 0)
+
+    @property
     def violation(self) -> float:
         """How much is broken together."""
         return sum(max(0.0, one) for one in self.violations.values())
