@@ -15,7 +15,7 @@ DEV := $(VENV)/.dev-installed
 # The machines for which MLX is published. Elsewhere its tests are skipped, each saying so.
 MACHINE := $(shell uname -s)-$(shell uname -m)
 ifneq (,$(filter Darwin-arm64 Linux-x86_64 Linux-aarch64,$(MACHINE)))
-EXTRAS := dev,mlx
+EXTRAS := dev,mlx,postgres
 else
 EXTRAS := dev
 endif

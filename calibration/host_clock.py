@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 
 
 class HostClock:
@@ -17,3 +18,13 @@ class HostClock:
         until_s = time.perf_counter() + seconds
         while time.perf_counter() < until_s:
             pass
+
+
+def utc_s() -> float:
+    """Return the seconds since 1970, which machines that work together agree on."""
+    return time.time()
+
+
+def today() -> str:
+    """Return the day (UTC), as in 2026-10-02."""
+    return datetime.now(UTC).date().isoformat()

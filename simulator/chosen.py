@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import click
+
 import policies
 from policies import Policy, PolicyError
 from simulator.oracle import Oracle
+from simulator.settings_file import load
 
 
-def chosen_policies(texts: Sequence[str], sets: Sequence[str]) -> list[Policy]:
+def chosen_policies(texts: Sequence[str], sets: Sequence[str], files: Sequence[str] = ()) -> list[Policy]:
     """Make the policies of a command line.
+
+    Args:
+        texts: of `--policy`.
+        sets: of `--set`, which the policies of files do not take: theirs are what the file says.
+        files: of `--settings`.
 
     Raises:
         PolicyError: when a policy or setting does not exist or a value does not fit it.
+        click.UsageError: when there is no policy at all.
     """
+    if not texts and not files:
+        raise click.UsageError("Missing option '--policy' or '--settings'")
     settings = policies.assignments(sets, where="--set")
     chosen = [policies.load(text, settings, also={"oracle": Oracle}) for text in texts]
     known = sorted({name for policy in chosen for name in policy.settings})
@@ -22,4 +33,4 @@ def chosen_policies(texts: Sequence[str], sets: Sequence[str]) -> list[Policy]:
         if name not in known:
             near = policies.near(name, known)
             raise PolicyError(f"--set {name}: no chosen policy has it (settings: {', '.join(known)}){near}")
-    return chosen
+    return chosen + [load(file) for file in files]

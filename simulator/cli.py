@@ -52,10 +52,10 @@ def _policies() -> dict[str, str]:
     "--policy",
     "texts",
     multiple=True,
-    required=True,
     metavar="NAME[:SETTING=VALUE,…]",
     help="What to propose and when; repeat to compare policies side by side.",
 )
+@click.option("--settings", "files", multiple=True, metavar="FILE", help="A policy with the settings that tune found.")
 @click.option(
     "--trace",
     "wheres",
@@ -87,6 +87,7 @@ def _policies() -> dict[str, str]:
 @click.version_option(package_name="breakeven")
 def simulate(
     texts: Sequence[str],
+    files: Sequence[str],
     wheres: Sequence[str],
     profile_name: str | None,
     sets: Sequence[str],
@@ -104,7 +105,7 @@ def simulate(
         if service and (logs or cold):
             name = "--against" if logs else "--cold"
             raise click.UsageError(f"{name} is about one request at a time and does not go with --serve")
-        chosen = chosen_policies(texts, sets)
+        chosen = chosen_policies(texts, sets, files)
         profile = calibration.shipped(DEFAULT_PROFILE) if profile_name is None else calibration.load(profile_name)
         costs = profile.costs(interpolate_widths=interpolate_widths)
         names = [name for words in wheres for name in traces.expand(words)]

@@ -66,11 +66,15 @@ def report(results: Sequence[Result], profile: Profile) -> str:
 def origin(trace: str, model: str, requests: int, profile: Profile) -> str:
     """Return the lines that say what was said, and by another model than the profile's where that is so."""
     lines = [one_line(f"trace    {trace}: {requests} request{'s' * (requests > 1)} of {model}")]
-    # Whoever publishes the model, and whether or not its name says the dtype.
-    published = model.rpartition("/")[2].lower()
-    if published not in (profile.model.lower(), f"{profile.model}-{profile.dtype}".lower()):
+    if not published_alike(model, profile):
         lines.append(f"         another model than the profile's {profile.model}: only the times are that machine's")
     return "\n".join(lines)
+
+
+def published_alike(model: str, profile: Profile) -> bool:
+    """Return whether a model is the profile's, whoever publishes it and whether or not its name says the dtype."""
+    published = model.rpartition("/")[2].lower()
+    return published in (profile.model.lower(), f"{profile.model}-{profile.dtype}".lower())
 
 
 def across(answers: Sequence[Sequence[Result]]) -> str:

@@ -135,7 +135,7 @@ def may_use(module: Module, found: Import) -> bool:
             return module.name == "calibration.mlx_engine"
         case "simpy":
             return module.name in ("simulator.simpy_clocks", "simulator.serving.simpy_server")
-        case "optuna":
+        case "optuna" | "sqlalchemy":
             return module.package == "tuning"
         case "pandas":
             return found.function == "to_frame"

@@ -8,11 +8,13 @@ from pathlib import Path
 import click.testing
 import pytest
 
+import policies
 import traces
 from calibration import checkpoints, this_machine
 from calibration.engine import Sampler
 from calibration.recording import record
 from calibration.suites import Prompt
+from simulator import settings_file
 from simulator.replay.cli import replay
 from tests import random_checkpoints
 
@@ -112,6 +114,16 @@ def test_the_report_ends_with_the_answer_and_can_be_rebuilt_from_what_was_saved(
     assert first.stdout == again.stdout
     assert first.stdout.splitlines()[-1].startswith("gated: ")
     assert "the prediction is off by" in first.stdout.splitlines()[-1]
+
+
+def test_settings_from_a_file_are_a_policy_like_any_other(tiny: Path, tmp_path: Path) -> None:
+    policy = policies.load("gated:narrow=1,full_at=0.5")
+    (tmp_path / "found.yaml").write_text(settings_file.dump(policy, {}))
+
+    result = run(tiny, "--settings", tmp_path / "found.yaml", "--rounds", 1, "--json")
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert json.loads(result.stdout)["policy"] == {"name": "gated", "settings": policy.settings}
 
 
 def test_a_prediction_that_is_off_exits_3(tiny: Path) -> None:

@@ -267,7 +267,7 @@ def test_a_mistake_is_one_line_and_exit_code_1(trace: str, arguments: tuple[str,
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "simulate: Missing option '--policy'; see simulate --help\n"),
+        (("--trace", "story"), "simulate: Missing option '--policy' or '--settings'; see simulate --help\n"),
         (("--policy", "gated"), "simulate: Missing option '--trace'; see simulate --help\n"),
         (("--polcy", "gated"), "simulate: No such option '--polcy'"),
         (("gated",), "simulate: "),

@@ -96,7 +96,8 @@ class Checks:
 
 
 @click.command(cls=console.Command, help=HELP, context_settings={"max_content_width": 120})
-@click.option("--policy", "texts", multiple=True, required=True, metavar="NAME[:SETTING=VALUE,…]", help="May repeat.")
+@click.option("--policy", "texts", multiple=True, metavar="NAME[:SETTING=VALUE,…]", help="May repeat.")
+@click.option("--settings", "files", multiple=True, metavar="FILE", help="A policy with the settings that tune found.")
 @click.option("--trace", "where", required=True, metavar="NAME|FILE", help="What was said.")
 @click.option("--model", required=True, metavar="NAME|DIR", help="Who says it: smollm2, or an mlx-lm checkpoint.")
 @click.option("--dtype", type=click.Choice(checkpoints.DTYPES), help="As for record.")
@@ -115,6 +116,7 @@ class Checks:
 @click.version_option(package_name="breakeven")
 def replay(
     texts: Sequence[str],
+    files: Sequence[str],
     where: str,
     model: str,
     dtype: str | None,
@@ -133,7 +135,7 @@ def replay(
 ) -> None:
     """Parse, measure what is missing, compare, print."""
     with console.reports(TraceError, PolicyError, ProfileError, EngineError, ReplayError), enough_memory():
-        chosen = chosen_policies(texts, sets)
+        chosen = chosen_policies(texts, sets, files)
         trace = traces.load(where)
         name = trace.header["model"]
         stored = dtype or (checkpoints.DEFAULT_DTYPE if model in checkpoints.NAMES else trace.header.get("dtype", ""))

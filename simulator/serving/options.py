@@ -11,6 +11,7 @@ from simulator.serving.arrivals import FORMS, arrivals
 from simulator.serving.server import Server, Storage
 from simulator.serving.service import Service
 
+Option = Callable[[Any], Any]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 OPTIONS = (
@@ -18,11 +19,6 @@ OPTIONS = (
     click.option("--parallel", type=int, metavar="N", help="Slots.  [default: 4]"),
     click.option("--max-batch", type=int, metavar="N", help="Rows up to which anybody may propose.  [default: 2]"),
     click.option("--max-batch-prefill", type=int, metavar="N", help="Requests prefilled together.  [default: 1]"),
-    click.option(
-        "--storage",
-        type=click.Choice(get_args(Storage)),
-        help="Where rows keep their KV state; auto is dense with one slot, paged with several.  [default: auto]",
-    ),
     click.option(
         "--paged-limit", type=int, metavar="N", help="Context beyond which no paged row proposes.  [default: 4096]"
     ),
@@ -32,13 +28,24 @@ OPTIONS = (
         "--arrivals", metavar="PROCESS", help=f"When requests arrive, one of {FORMS}.  [default: now, all at once]"
     ),
     click.option("--queue-limit", type=int, metavar="N", help="Requests that may wait; further ones are refused."),
-    click.option("--seed", type=int, metavar="N", help="Of random arrivals.  [default: 0]"),
 )
+SEED = click.option("--seed", type=int, metavar="N", help="Of random arrivals.  [default: 0]")
+KV_STORAGE = "Where rows keep their KV state; auto is dense with one slot, paged with several.  [default: auto]"
 
 
 def serving_options(command: Command) -> Command:
     """Add the options to a command, which gets them as keyword arguments."""
-    for option in reversed(OPTIONS):
+    return _added(command, SEED, "--storage")
+
+
+def tuning_options(command: Command) -> Command:
+    """Add them to a command with a seed and a storage of its own: `--kv-storage` is the server's, and no seed."""
+    return _added(command, None, "--kv-storage")
+
+
+def _added(command: Command, seed: Option | None, storage: str) -> Command:
+    where = click.option(storage, type=click.Choice(get_args(Storage)), help=KV_STORAGE)
+    for option in reversed((*OPTIONS[:4], where, *OPTIONS[4:], *([seed] if seed else []))):
         command = option(command)
     return command
 
@@ -55,6 +62,8 @@ def chosen_service(options: Mapping[str, Any], *, pipelined: bool) -> Service | 
         if given:
             raise click.UsageError(f"--{next(iter(given)).replace('_', '-')} needs --serve")
         return None
+    if "kv_storage" in given:
+        given["storage"] = given.pop("kv_storage")
     return Service(
         clients=given.pop("concurrency", None),
         arrivals=arrivals(given.pop("arrivals", "now")),

@@ -1,0 +1,81 @@
+"""What a trial of `tune` costs: evaluation and Optuna apart, for more and more requests, and for one machine and three.
+
+    python tests/benchmarks/tune.py [TRIALS]
+
+The requests are the shipped recordings, each told apart by a token of its own, until there are as many as asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import optuna
+
+import calibration
+import traces
+from traces import Request
+from tuning.problem import Problem, widest_priced
+from tuning.score import Rules
+from tuning.search import chosen
+from tuning.selection import candidates
+from tuning.space import space
+from tuning.study import Place
+from tuning.worker import Work
+from tuning.workers import work_together
+
+PROFILES = ("gb10-qwen3-1.7b-4bit", "gb10-qwen3-8b-4bit", "gb10-qwen3-4b-4bit")
+
+
+def requests(count: int) -> tuple[Request, ...]:
+    """So many requests, the shipped ones over and over."""
+    shipped = [traces.load(name).requests[0] for name in traces.names()]
+    found = []
+    for place in range(count):
+        one = shipped[place % len(shipped)]
+        prompt = [60_000 + place, *one.prompt.tolist()]
+        found.append(Request.of(f"{one.id}{place}", prompt, one.reply, one.finish, one.max_tokens, tags=one.tags))
+    return tuple(found)
+
+
+def measure(count: int, machines: int, trials: int, workers: int) -> str:
+    """Search once and say where the time went."""
+    profiles = tuple(calibration.shipped(name) for name in PROFILES[:machines])
+    widest = widest_priced(profiles, interpolate_widths=False)
+    problem = Problem(space("gated", [], [], widest), profiles, Rules())
+    given = requests(count)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(str(Path(folder) / "tune.journal"), "benchmark")
+        task = Work(problem, given, place, problem.digests(given), trials=trials)
+        began_s = time.perf_counter()
+        work_together(task, workers, lambda words: None)
+        searched_s = time.perf_counter() - began_s
+        found = chosen(task)
+        chosen_s = time.perf_counter() - began_s - searched_s
+    evaluator = problem.evaluator(given)
+    began_s = time.perf_counter()
+    for one in candidates(found.trials, problem.space):
+        evaluator.speedups(problem.space.policy(one.settings))
+    evaluated_s = time.perf_counter() - began_s
+    tokens = sum(len(one.reply) for one in given)
+    per_trial = 1000 / len(found.trials)
+    optuna_ms = f"{(searched_s - evaluated_s) * per_trial:10.1f}" if workers == 1 else f"{'':10}"
+    return (
+        f"{count:8} {tokens:7} {machines:8} {workers:7} {len(found.trials):6} {searched_s:8.1f} {chosen_s:8.1f} "
+        f"{evaluated_s * per_trial:13.1f} {optuna_ms}"
+    )
+
+
+def main() -> None:
+    """Print a table."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    print("requests  tokens machines workers trials search_s choose_s evaluation_ms  optuna_ms")
+    for count, machines, workers in ((11, 1, 1), (22, 1, 1), (45, 1, 1), (45, 1, 2), (45, 3, 2)):
+        print(measure(count, machines, trials, workers), flush=True)
+
+
+if __name__ == "__main__":
+    main()

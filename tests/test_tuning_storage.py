@@ -1,0 +1,122 @@
+"""Where studies are kept: leases on running trials, a journal that is always whole, and storages that do not answer."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import resource
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+from policies import Policy
+from tests.tuning_requests import task
+from tuning.errors import TuningError
+from tuning.evaluation import Speedups
+from tuning.journal import Journal
+from tuning.lease import ATTRIBUTE, fail_lost
+from tuning.search import search
+from tuning.storage import opened
+from tuning.study import Place
+from tuning.worker import joined, one_trial, work
+
+
+def test_a_running_trial_whose_lease_is_over_is_failed(tmp_path: Path) -> None:
+    asked = dataclasses.replace(task(tmp_path), lease_s=60.0)
+    with opened(asked.place.storage) as storage:
+        study = joined(asked, storage)
+        lost, alive, unleased = study.ask(), study.ask(), study.ask()
+        lost.set_user_attr(ATTRIBUTE, 1.0)
+        alive.set_user_attr(ATTRIBUTE, 4e9)
+
+        assert fail_lost(study, 60.0) == 1
+        assert [one.state for one in study.trials] == [TrialState.FAIL, TrialState.RUNNING, TrialState.RUNNING]
+        assert fail_lost(study, -1.0) == 1  # the one without a lease began longer ago than that
+        assert study.trials[unleased.number].state == TrialState.FAIL
+
+
+def test_a_result_that_comes_after_its_lease_is_dropped(tmp_path: Path) -> None:
+    asked = task(tmp_path)
+    evaluator = asked.problem.evaluator(asked.requests)
+    judge = asked.problem.judge(asked.requests, evaluator)
+
+    class Late:
+        """Takes so long that somebody else gives its trial up."""
+
+        def speedups(self, policy: Policy) -> Speedups:
+            for trial in study.get_trials(states=(TrialState.RUNNING,)):
+                study.tell(trial.number, state=TrialState.FAIL)
+            return evaluator.speedups(policy)
+
+    with opened(asked.place.storage) as storage:
+        study = joined(asked, storage)
+        late = one_trial(study, asked, Late(), judge)
+        in_time = one_trial(study, asked, evaluator, judge)
+
+        assert late is None
+        assert in_time is not None
+        assert [one.state for one in study.trials] == [TrialState.FAIL, TrialState.COMPLETE]
+
+
+def test_a_line_that_was_not_finished_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "tune.journal"
+    journal = Journal(str(path))
+    journal.append_logs([{"op_code": 0, "n": 1}])
+    with path.open("ab") as file:
+        file.write(b'{"op_code": 0, "n"')
+
+    Journal(str(path)).append_logs([{"op_code": 0, "n": 2}])
+
+    assert [json.loads(line)["n"] for line in path.read_text().splitlines()] == [1, 2]
+
+
+def test_a_full_disk_is_said_in_one_line_and_the_study_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    asked = task(tmp_path, trials=6)
+    path = tmp_path / "tune.journal"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill(words: str) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 700, before[1]))
+
+    try:
+        with pytest.raises(TuningError) as refused:
+            work(asked, fill)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert str(refused.value) == (
+        f"{path}: cannot be used (File too large); finished trials are kept, the same command goes on"
+    )
+    found = search(asked, 1)
+    assert len(found.trials) == 6
+
+
+def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("hello\nworld\n")
+
+    words = r"notes.txt: is no journal of studies; give another --storage"
+    with pytest.raises(TuningError, match=words), opened(str(path)):
+        pass
+    words = r"^nothing://here: is no address of a database"
+    with pytest.raises(TuningError, match=words), opened("nothing://here"):
+        pass
+
+
+def test_optunas_own_tools_read_the_journal(tmp_path: Path) -> None:
+    found = search(task(tmp_path, trials=4), 1)
+
+    backend = optuna.storages.journal.JournalFileBackend(str(tmp_path / "tune.journal"))
+    study = optuna.load_study(study_name="study", storage=optuna.storages.JournalStorage(backend))
+
+    assert [one.values for one in study.trials] == [one.values for one in found.trials]
+
+
+def test_a_study_fits_an_sqlite_file(tmp_path: Path) -> None:
+    asked = dataclasses.replace(task(tmp_path, trials=3), place=Place(str(tmp_path / "tune.db"), "study"))
+
+    found = search(asked, 1)
+
+    assert [one.number for one in found.trials] == [0, 1, 2]

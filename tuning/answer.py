@@ -1,0 +1,59 @@
+"""What `tune` answers, whole: the question, what was found, and what the held-out requests say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from policies import Policy
+from tuning.dimension import Value
+from tuning.effect import FEWEST
+from tuning.inquiry import Inquiry
+from tuning.search import Found, Verdict, changes, policy
+from tuning.worker import Work
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The whole of it."""
+
+    inquiry: Inquiry
+    task: Work
+    found: Found
+    verdict: Verdict
+
+    @property
+    def policy(self) -> Policy:
+        """The policy with the settings that were found."""
+        return policy(self.inquiry.problem, self.found.candidate)
+
+    @property
+    def changes(self) -> Mapping[str, Value]:
+        """The constants that are not the shipped ones."""
+        return changes(self.inquiry.problem, self.found.candidate)
+
+    @property
+    def recommended(self) -> bool:
+        """Whether what was found should replace the shipped constants."""
+        return self.found.feasible and bool(self.changes) and self.verdict.recommended
+
+    @property
+    def reason(self) -> str:
+        """Why it is recommended, or why not."""
+        effect = self.verdict.effect
+        interval = f"held out, {effect}"
+        if not self.found.feasible:
+            broken = self.found.candidate.score.broken
+            return f"no settings that were tried keep the rules; the least bad break {broken}"
+        if self.recommended:
+            return interval
+        if not self.changes:
+            why = "nothing that was tried is faster on the tuning split"
+        elif effect.requests < FEWEST:
+            why = f"{effect.requests} held-out requests are too few to tell (at least {FEWEST}); {interval}"
+        elif not effect.gains:
+            why = f"no gain outside noise; {interval}"
+        else:
+            why = f"a rule is broken that the shipped constants keep; {interval}"
+        broken = self.found.comparison.score("shipped").broken
+        return f"{why}; the shipped constants break {broken} on the tuning split" if broken else why

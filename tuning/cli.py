@@ -1,0 +1,172 @@
+"""The `tune` command."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+import calibration
+import traces
+from calibration import ProfileError
+from calibration.host_clock import today
+from calibration.progress import counted
+from policies import PolicyError, assignments
+from simulator import console
+from simulator.errors import SimulationError
+from simulator.serving.options import chosen_service, tuning_options
+from traces import TraceError
+from tuning.errors import TuningError
+from tuning.score import Rules
+
+DEFAULT_PROFILE = "gb10-qwen3-1.7b-4bit"
+"""The profile that `tune` stands on when none is named."""
+DEFAULT_TRIALS = 200
+"""Trials of a study when neither `--trials` nor `--timeout` says."""
+SAMPLERS = ("tpe", "random", "grid", "cmaes", "nsgaii")
+
+HELP = """Search a policy's settings for the fastest, and check what was found on requests that the search never saw.
+
+\b
+Examples:
+  tune --policy gated --trace copy --trace story --trace chat --trace email --trials 50
+  tune --policy graded --trace runs/ --profile gb10-qwen3-8b-4bit --fix match=latest --range multiplier=1,2,3 \\
+      --sampler grid -o graded.yaml
+
+A study goes on where it ended: the same command joins it, on this machine or, with a database as --storage, on many.
+Ctrl-C keeps what is finished.
+
+Exit code 3: no settings that were tried keep the rules; the least bad are shown.
+"""
+
+
+@click.command(cls=console.Command, help=HELP)
+@click.option("--policy", "name", required=True, metavar="NAME", help="Whose settings.")
+@click.option(
+    "--trace", "wheres", multiple=True, required=True, metavar="NAME|FILE|DIR", help="What was said; may repeat."
+)
+@click.option(
+    "--profile",
+    "profile_names",
+    multiple=True,
+    metavar="NAME|FILE",
+    help=f"What forwards cost; of several the worst counts. {DEFAULT_PROFILE} unless given.",
+)
+@click.option(
+    "--trials", type=click.IntRange(min=1), metavar="N", help=f"Trials of the study.  [default: {DEFAULT_TRIALS}]"
+)
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds to search at most.")
+@click.option(
+    "--sampler", type=click.Choice(SAMPLERS), default="tpe", show_default=True, help="How settings are proposed."
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of all that is drawn.")
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes.  [default: one a core]")
+@click.option("--fix", "fixes", multiple=True, metavar="NAME=VALUE", help="A setting that is not searched; may repeat.")
+@click.option(
+    "--range", "ranges", multiple=True, metavar="NAME=LOW..HIGH|NAME=V,V", help="What a setting may be; may repeat."
+)
+@click.option("--floor", default=0.99, show_default=True, help="Speedup that every prose request has to reach.")
+@click.option("--keep", default=0.95, show_default=True, help="Share of the shipped gain that copying has to keep.")
+@click.option(
+    "--weight", "weights", multiple=True, metavar="CATEGORY=N", help="What a category counts; 1 unless given."
+)
+@click.option("--study", metavar="NAME", help="Which study; named after the question unless given.")
+@click.option(
+    "--storage", default="tune.journal", show_default=True, metavar="FILE|URL", help="Where studies are kept."
+)
+@click.option("--interpolate-widths", is_flag=True, help="Fill in widths between those that the profiles have.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write what was found as settings."
+)
+@click.option("--force", is_flag=True, help="Overwrite a file that is there already.")
+@click.option("--emit", type=click.Choice(["mlxcel"]), help="Print the changed constants as source and nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@tuning_options
+@click.version_option(package_name="breakeven")
+def tune(
+    name: str,
+    wheres: Sequence[str],
+    profile_names: Sequence[str],
+    trials: int | None,
+    timeout: float | None,
+    sampler: str,
+    seed: int,
+    workers: int | None,
+    fixes: Sequence[str],
+    ranges: Sequence[str],
+    floor: float,
+    keep: float,
+    weights: Sequence[str],
+    study: str | None,
+    storage: str,
+    interpolate_widths: bool,
+    output: Path | None,
+    force: bool,
+    emit: str | None,
+    as_json: bool,
+    **serving: Any,
+) -> None:
+    """Parse, search, judge, print."""
+    # Only here: Optuna takes half a second to import, and --help need not wait for it.
+    from tuning.answer import Answer
+    from tuning.inquiry import inquiry
+    from tuning.output import Form, printed, write
+    from tuning.search import chosen, judged
+    from tuning.study import Place
+    from tuning.worker import Work
+    from tuning.workers import work_together
+
+    with console.reports(TraceError, PolicyError, ProfileError, SimulationError, TuningError):
+        if output is not None and output.exists() and not force:
+            raise TuningError(f"{output}: is there already; --force overwrites it")
+        question = inquiry(
+            name,
+            [traces.load(one) for where in wheres for one in traces.expand(where)],
+            [calibration.load(one) for one in profile_names] or [calibration.shipped(DEFAULT_PROFILE)],
+            Rules(floor, keep, numbers(weights)),
+            fixes=fixes,
+            ranges=ranges,
+            service=chosen_service({**serving, "seed": seed if serving["serve"] else None}, pipelined=True),
+            interpolate_widths=interpolate_widths,
+        )
+        digests = question.digests(sampler)
+        place = Place(storage, study or question.name(sampler))
+        if trials is None and timeout is None:
+            trials = DEFAULT_TRIALS
+        seconds = float("inf") if timeout is None else timeout
+        task = Work(question.problem, question.split.tuning, place, digests, sampler, seed, trials, seconds)
+        interrupted = False
+        try:
+            with counted(trials or 0, "searching") as done:
+                work_together(task, workers or os.cpu_count() or 1, done)
+        except KeyboardInterrupt:
+            interrupted = True
+        found = chosen(task)
+        answer = Answer(question, task, found, judged(question.problem, question.split.held_out, found.candidate))
+        if output is not None:
+            write(output, answer, today())
+        form: Form = "json" if as_json else "mlxcel" if emit else "text"
+        console.print_text(printed(answer, form, today(), named=bool(profile_names)))
+    if interrupted:
+        raise click.ClickException(f"interrupted: {len(found.trials)} trials are kept; the same command goes on")
+    if not found.feasible:
+        click.get_current_context().exit(3)
+
+
+def numbers(texts: Sequence[str]) -> dict[str, float]:
+    """Read the weights of categories.
+
+    Raises:
+        PolicyError: a text of another form.
+        TuningError: a weight that is no number.
+    """
+    found = {}
+    for category, text in assignments(texts, where="--weight").items():
+        try:
+            found[category] = float(text)
+        except ValueError:
+            raise TuningError(f"--weight {category}: must be a number (got {text!r})") from None
+    return found

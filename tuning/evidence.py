@@ -1,0 +1,46 @@
+"""What a maintainer would write beside a constant: its value, what it was derived from, and how well it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tuning.answer import Answer
+from tuning.dimension import shown
+
+
+def evidence(answer: Answer, day: str) -> dict[str, str]:
+    """Return the evidence for what was found, by heading.
+
+    Args:
+        answer: what came out.
+        day: the date, as in 2026-10-02.
+    """
+    inquiry, found, verdict = answer.inquiry, answer.found, answer.verdict
+    profiles = ", ".join(profile.name for profile in inquiry.problem.profiles)
+    tuning, held_out = len(inquiry.split.tuning), len(inquiry.split.held_out)
+    prose = verdict.comparison.score("found").prose
+    digests = ", ".join(f"{part} {digest}" for part, digest in inquiry.digests(answer.task.sampler).items())
+    return {
+        "recommended": "yes" if answer.recommended else f"no: {answer.reason}",
+        "value": values(answer.changes),
+        "derived_from": (
+            f"{tuning} tuning requests of {', '.join(trace.source for trace in inquiry.traces)} on {profiles}; "
+            f"{len(found.trials)} trials ({answer.task.sampler}, seed {answer.task.seed})"
+        ),
+        "held_out": (
+            f"{verdict.effect} the shipped constants, {held_out} requests; "
+            f"slowest prose request {prose:.3f} times plain decoding"
+        ),
+        "date": day,
+        "digests": digests,
+    }
+
+
+def values(changes: Mapping[str, object]) -> str:
+    """Write constants in a line.
+
+    >>> values({"full_at": 1.75, "narrow": 3}), values({})
+    ('full_at 1.75, narrow 3', 'the shipped constants')
+    """
+    words = [f"{name} {shown(value) if value is None else value}" for name, value in changes.items()]
+    return ", ".join(words) or "the shipped constants"

@@ -1,0 +1,125 @@
+"""The readable report of `tune`: the question, the table, the constants, and on the last line the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from optuna.trial import TrialState
+
+from simulator.console import one_line
+from simulator.report import heading, published_alike, table
+from tuning.answer import Answer
+from tuning.comparison import Comparison
+from tuning.dimension import shown
+from tuning.inquiry import Inquiry
+from tuning.sensitivity import Constant, order
+from tuning.space import set_line
+
+Row = Sequence[str]
+
+
+def report(answer: Answer, *, named: bool) -> str:
+    """Return the report.
+
+    Args:
+        answer: what came out.
+        named: whether the user named the profile; the default is said to be one.
+    """
+    inquiry = answer.inquiry
+    blocks = [
+        "\n".join(
+            heading(profile, _notes(inquiry, place), named) for place, profile in enumerate(inquiry.problem.profiles)
+        ),
+        "\n".join(_question(answer)),
+        *(_machine(answer, place) for place in range(len(inquiry.problem.profiles))),
+        _constants(answer.found.constants),
+        "\n".join(_answer(answer)),
+    ]
+    return "\n\n".join(blocks)
+
+
+def _notes(inquiry: Inquiry, place: int) -> list[str]:
+    problem = inquiry.problem
+    profile = problem.profiles[place]
+    costs = profile.costs(interpolate_widths=problem.interpolate_widths)
+    if problem.service is None:
+        return list(costs.notes)
+    server = problem.service.server
+    return list(profile.server_costs(costs, "paged" if server.paged else "dense").notes(server.parallel))
+
+
+def _question(answer: Answer) -> list[str]:
+    inquiry, task = answer.inquiry, answer.task
+    problem, parts = inquiry.problem, inquiry.split
+    models = list(dict.fromkeys(str(trace.header["model"]) for trace in inquiry.traces))
+    fixed = "".join(f", {name} fixed at {shown(value)}" for name, value in problem.space.fixed.items())
+    count = len(problem.space.dimensions)
+    trials = answer.found.trials
+    refused = sum(trial.state == TrialState.PRUNED for trial in trials)
+    rules = problem.rules
+    weights = "".join(f", {name} weighs {weight:g}" for name, weight in rules.weights.items())
+    lines = [
+        one_line(f"traces   {', '.join(trace.source for trace in inquiry.traces)}, of {', '.join(models)}"),
+        f"split    {len(parts.tuning)} requests for tuning, {len(parts.held_out)} held out, by {parts.rule}",
+        f"policy   {inquiry.policy}: {count} setting{'s' * (count > 1)} searched{fixed}",
+        *(f"         {note}" for note in problem.space.notes),
+        *([f"server   {problem.service}"] if problem.service else []),
+        f"rules    no prose request below {rules.floor:g}, copying categories keep {rules.keep * 100:.3g} % "
+        f"of what the shipped constants gain{weights}",
+        f"study    {task.place}: {len(trials)} trials{f', {refused} of them refused' if refused else ''} "
+        f"({task.sampler}, seed {task.seed})",
+    ]
+    strangers = [profile for profile in problem.profiles if not all(published_alike(one, profile) for one in models)]
+    if strangers:
+        named = ", ".join(dict.fromkeys(profile.model for profile in strangers))
+        lines.insert(1, f"         another model than the profile's {named}: only the times are that machine's")
+    return lines
+
+
+def _machine(answer: Answer, machine: int) -> str:
+    """Show every column on one machine: overall, by category of what is held out, and the slowest prose."""
+    tuning, held_out = answer.found.comparison, answer.verdict.comparison
+    columns = list(held_out.speedups)
+    name = answer.inquiry.problem.profiles[machine].name
+    rows: list[Row] = [(name, "requests", "plain", *columns)]
+    rows.append(_row("tuning", str(_count(tuning)), tuning.overall(machine), columns))
+    rows.append(_row("held out", str(_count(held_out)), held_out.overall(machine), columns))
+    for kind, places in held_out.judge.categories.items():
+        rows.append(_row(f"  {kind}", str(len(places)), held_out.category(kind, machine), columns))
+    for title, part in (("slowest prose, tuning", tuning), ("slowest prose, held out", held_out)):
+        slowest = part.worst_prose(machine)
+        if slowest is not None:
+            rows.append(_row(title, str(len(part.judge.prose)), slowest, columns))
+    return table(rows)
+
+
+def _row(title: str, requests: str, figures: Mapping[str, float], columns: Sequence[str]) -> Row:
+    return (title, requests, "1.000", *(f"{figures[column]:.3f}" for column in columns))
+
+
+def _count(part: Comparison) -> int:
+    return sum(len(places) for places in part.judge.categories.values())
+
+
+def _constants(constants: Sequence[Constant]) -> str:
+    rows: list[Row] = [("constant", "shipped", "found", "back to shipped", "as fast from", "to", "importance")]
+    for one in order(constants):
+        low, high = one.flat
+        changed = one.found != one.shipped
+        back = "" if not changed else one.obstacle or f"{-(one.cost or 0.0) * 100:+.1f} %"
+        share = "-" if one.importance is None else f"{one.importance * 100:.0f} %"
+        rows.append((one.name, shown(one.shipped), shown(one.found), back, shown(low), shown(high), share))
+    return table(rows)
+
+
+def _answer(answer: Answer) -> list[str]:
+    effect = answer.verdict.effect
+    found = set_line(answer.changes)
+    lines = [
+        f"found      {f'--policy {answer.inquiry.policy} {found}' if found else 'the shipped constants'}",
+        f"held out   {effect} as fast as the shipped constants, {effect.requests} requests",
+    ]
+    words = "use what was found" if answer.recommended else "keep the shipped constants"
+    if not answer.found.feasible:
+        words = "no answer"
+    return [*lines, f"{answer.inquiry.policy}: {words}; {answer.reason}"]

@@ -1,0 +1,105 @@
+"""Where studies are kept: a journal file, an SQLite file, or a database that many machines share."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import optuna
+import sqlalchemy
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+
+from tuning.errors import TuningError
+from tuning.journal import Journal
+
+DEFAULT = "tune.journal"
+"""The file in the working directory that a study is kept in unless told otherwise."""
+SQLITE = (".db", ".sqlite", ".sqlite3")
+"""Suffixes of the files that are SQLite databases."""
+
+
+@contextmanager
+def opened(where: str) -> Iterator[BaseStorage]:
+    """Open a storage, or make it, and close it in the end.
+
+    Args:
+        where: a file, or the URL of a database, as in postgresql://host/name.
+
+    Raises:
+        TuningError: it cannot be opened, or does not answer while it is used.
+    """
+    with reachable(where):
+        storage = _open(where)
+        try:
+            yield storage
+        finally:
+            if isinstance(storage, RDBStorage):
+                storage.remove_session()
+                storage.engine.dispose()
+
+
+def shown(where: str) -> str:
+    """Return what a storage is called, without the password that may be in it.
+
+    >>> shown("postgresql://ann:secret@host/db"), shown("tune.journal")
+    ('postgresql://ann:***@host/db', 'tune.journal')
+    """
+    if "://" not in where:
+        return where
+    try:
+        return sqlalchemy.make_url(where).render_as_string(hide_password=True)
+    except sqlalchemy.exc.ArgumentError:
+        return where
+
+
+@contextmanager
+def reachable(where: str) -> Iterator[None]:
+    """Turn what a storage raises when it is gone, full or none into one line.
+
+    Raises:
+        TuningError: it did.
+    """
+    try:
+        yield
+    except OSError as error:
+        words = f"cannot be used ({error.strerror or error})"
+        raise TuningError(f"{shown(where)}: {words}; finished trials are kept, the same command goes on") from error
+    except ImportError as error:
+        raise TuningError(
+            f"{shown(where)}: its driver is not installed; for PostgreSQL install the extra 'postgres'"
+        ) from error
+    except sqlalchemy.exc.ArgumentError as error:
+        raise TuningError(f"{where}: is no address of a database ({first_line(error)})") from error
+    except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
+        cause = error.__cause__ or error
+        raise TuningError(
+            f"{shown(where)}: does not answer ({first_line(cause)}); finished trials are kept, the same command goes on"
+        ) from error
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error says, in one line."""
+    return " ".join(str(error).splitlines()[0].split()) if str(error) else type(error).__name__
+
+
+def _open(where: str) -> BaseStorage:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        if "://" in where or where.endswith(SQLITE):
+            return RDBStorage(_url(where))
+        if not Path(where).parent.is_dir():
+            raise TuningError(f"{where}: cannot be written (no directory {str(Path(where).parent)!r})")
+        try:
+            return JournalStorage(Journal(where))
+        except (ValueError, TypeError, KeyError, AssertionError):
+            raise TuningError(f"{where}: is no journal of studies; give another --storage") from None
+
+
+def _url(where: str) -> str:
+    if "://" not in where:
+        return f"sqlite:///{where}"
+    scheme, _, rest = where.partition("://")
+    # psycopg 3, whichever driver SQLAlchemy would take by itself.
+    return f"postgresql+psycopg://{rest}" if scheme in ("postgres", "postgresql") else where
