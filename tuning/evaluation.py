@@ -61,6 +61,10 @@ class Watched:
         self.looks.append("overlap_s")
         return self.prices.overlap_s(context)
 
+    def among(self, rows: int) -> Watched:
+        """Return the prices for one of so many requests, watched as well."""
+        return Watched(self.prices.among(rows), self.looks)
+
 
 class Alone:
     """Requests decoded one at a time."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from calibration import ServerCosts
 from policies import Policy
-from simulator.serving.results import Record, ServedResult
+from simulator.serving.results import Record
+from simulator.serving.serve_trace import serve_in_memory
 from simulator.serving.service import Service
-from simulator.serving.simpy_server import SimpyServer
 from simulator.simulation import PLAIN
-from traces import Request
+from traces import Request, Trace
 from tuning.errors import TuningError
 from tuning.evaluation import Speedups
 
@@ -31,6 +31,7 @@ class Served:
         for name in names:
             if names.count(name) > 1:
                 raise TuningError(f"request {name!r} comes twice; a server needs a name of its own for each")
+        self._trace = Trace("requests to tune on", {"model": "whoever said them"}, self.requests)
         self._costs = costs
         self._service = service
         self._plain = [self._decode_s(PLAIN, one, service.pipelined()) for one in costs]
@@ -50,10 +51,7 @@ class Served:
         )
 
     def _decode_s(self, policy: Policy, costs: ServerCosts, service: Service) -> list[float]:
-        result = ServedResult(policy, "tuning", {}, service)
-        server = SimpyServer(policy, costs.costs, costs, service, result.add)
-        result.timeline = server.timeline
-        server.run(iter(self.requests))
+        result = serve_in_memory(self._trace, policy, costs, service)
         records: dict[str, Record] = {one["id"]: one for one in result.records if one}
         refused = [request.id for request in self.requests if request.id not in records]
         if refused:
