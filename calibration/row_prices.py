@@ -34,25 +34,24 @@ class RowPrices:
         """Return the seconds of a row's share of a pipelined step.
 
         Raises:
-            ProfileError: no figures for so many rows, or for that context.
+            ProfileError: no figures for so many rows, or of a row alone for that context.
         """
-        one = self.costs.costs
-        device_s = self.costs.step_s(self.rows, context)
-        return pipelined(device_s, self._host_s(self.rows), one.run_ahead_s) / self.rows
+        device_s = self._device_s(self.rows, context)
+        return pipelined(device_s, self._host_s(self.rows), self.costs.costs.run_ahead_s) / self.rows
 
     def sync_s(self, width: int, context: int) -> float:
         """Return the seconds of a synchronous forward of one row, without its own host work, and of the others' step.
 
         Raises:
-            ProfileError: no figures for that width, for so many rows or one less, or for that context.
+            ProfileError: no figures for that width at that context, or for so many rows or one less.
         """
         one, others = self.costs.costs, self.rows - 1
         if width == 1:
-            seconds = self.costs.step_s(self.rows, context) + self._host_s(others)
+            seconds = self._device_s(self.rows, context) + self._host_s(others)
         else:
             seconds = one.launch_s + self.costs.verify_s(width, context) + one.read_s
             if others:
-                seconds += self.costs.step_s(others, context) + self._host_s(others)
+                seconds += self._device_s(others, context) + self._host_s(others)
         return seconds - others * self.step_s(context) if others else seconds
 
     def overlap_s(self, context: int) -> float:
@@ -61,7 +60,15 @@ class RowPrices:
         Raises:
             ProfileError: as `step_s` does.
         """
-        return min(self._host_s(self.rows), self.costs.costs.run_ahead_s, self.costs.step_s(self.rows, context))
+        return min(self._host_s(self.rows), self.costs.costs.run_ahead_s, self._device_s(self.rows, context))
+
+    def _device_s(self, rows: int, context: int) -> float:
+        """Return the device's seconds of a step of so many rows.
+
+        A batch is stepped at the mean context of its rows, and a row knows its own only. So where that is beyond the
+        contexts that batches have figures for, the nearest of them is taken.
+        """
+        return self.costs.step_s(rows, context if self.rows == 1 else self.costs.nearest(rows, context))
 
     def _host_s(self, rows: int) -> float:
         """Return the host's seconds of a step of so many rows."""

@@ -29,6 +29,7 @@ class ServerCosts:
     storage: StorageKind = "dense"
     table: StorageTable = NOTHING_KNOWN
     _steps: dict[int, list[float]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _spans: dict[int, tuple[int, int]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _verifies: dict[int, list[float]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def step_s(self, rows: int, context: int) -> float:
@@ -47,6 +48,18 @@ class ServerCosts:
         if context < len(row) and row[context] >= 0:
             return row[context]
         raise self._outside(row, context, f"a step of {_rows(rows)}")
+
+    def nearest(self, rows: int, context: int) -> int:
+        """Return the context nearest to this one for which there are figures of a step of so many rows.
+
+        Raises:
+            ProfileError: no figures for so many rows.
+        """
+        if rows not in self._spans:
+            row = self._step_row(rows)
+            self._spans[rows] = (next(place for place, figure in enumerate(row) if figure >= 0), len(row) - 1)
+        first, last = self._spans[rows]
+        return min(max(context, first), last)
 
     def verify_s(self, width: int, context: int) -> float:
         """Return the seconds of device time of one row's verify.

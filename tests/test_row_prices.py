@@ -77,3 +77,15 @@ def test_a_batch_without_a_cost_is_refused() -> None:
         prices.step_s(100)
 
     assert str(refused.value) == "profile mine has no cost of a step of 4 rows on dense storage (rows: 1, 2, 3)"
+
+
+def test_a_row_far_ahead_of_the_others_takes_the_nearest_figures_of_a_batch() -> None:
+    steps = (ServedForward(1, (100,), (1, 4000), (0.010,)), ServedForward(2, (100, 400), (1, 400), (0.016, 0.018)))
+    one = Costs("mine", range(1, 4001), {1: 0.010, 2: 0.012})
+    prices = RowPrices(ServerCosts(one, table=StorageTable(steps=steps)))
+
+    # The batch is stepped at the mean context, which may well be inside.
+    assert prices.among(2).step_s(3000) == prices.among(2).step_s(400) == pytest.approx(0.009)
+    assert prices.among(2).sync_s(2, 3000) == pytest.approx(0.012 + 0.010 - 0.009)
+    with pytest.raises(ProfileError):
+        prices.step_s(4001)

@@ -206,11 +206,24 @@ def test_two_runs_give_the_same_bytes(trace: str) -> None:
         ),
         (
             ["--arrivals", "poisson:0/s"],
-            "arrivals: the rate of 'poisson:0/s' must be a number above 0 (got '0')",
+            "arrivals: the rate of 'poisson:0/s' must be a number from 1e-09 to 1e+09 (got '0')",
         ),
-        (["--arrivals", "rate:-3/s"], "arrivals: the rate of 'rate:-3/s' must be a number above 0 (got '-3')"),
-        (["--arrivals", "poisson:nan/s"], "arrivals: the rate of 'poisson:nan/s' must be a number above 0 (got 'nan')"),
-        (["--arrivals", "gamma:2/s,0"], "arrivals: the shape of 'gamma:2/s,0' must be a number above 0 (got '0')"),
+        (
+            ["--arrivals", "rate:-3/s"],
+            "arrivals: the rate of 'rate:-3/s' must be a number from 1e-09 to 1e+09 (got '-3')",
+        ),
+        (
+            ["--arrivals", "poisson:nan/s"],
+            "arrivals: the rate of 'poisson:nan/s' must be a number from 1e-09 to 1e+09 (got 'nan')",
+        ),
+        (
+            ["--arrivals", "gamma:1e-300/s,2"],
+            "arrivals: the rate of 'gamma:1e-300/s,2' must be a number from 1e-09 to 1e+09 (got '1e-300')",
+        ),
+        (
+            ["--arrivals", "gamma:2/s,0"],
+            "arrivals: the shape of 'gamma:2/s,0' must be a number from 1e-09 to 1e+09 (got '0')",
+        ),
         (
             ["--arrivals", "poisson:3"],
             "arrivals: no such process 'poisson:3' (have: now, recorded, rate:RATE/s, poisson:RATE/s, "

@@ -14,6 +14,9 @@ from traces import Request
 
 Kind = Literal["now", "recorded", "rate", "poisson", "gamma"]
 
+BOUNDS = (1e-9, 1e9)
+"""Smallest and largest rate and shape: beyond, a gap between two requests is no number any more."""
+
 FORMS = "now, recorded, rate:RATE/s, poisson:RATE/s, gamma:RATE/s,SHAPE"
 
 
@@ -68,7 +71,7 @@ def arrivals(text: str) -> Arrivals:
     Arrivals(kind='gamma', rate=2.5, shape=0.5, text='gamma:2.5/s,0.5')
 
     Raises:
-        SimulationError: none of the forms there are, or a rate or shape that is not above 0.
+        SimulationError: none of the forms there are, or a rate or shape beyond `BOUNDS`.
     """
     kind, _, numbers = text.partition(":")
     rate, comma, shape = numbers.partition(",")
@@ -77,19 +80,22 @@ def arrivals(text: str) -> Arrivals:
         case "now" | "recorded" if text == kind:
             return Arrivals(kind, text=text)
         case "rate" | "poisson" if per_second != rate and not comma:
-            return Arrivals(kind, _above_0(per_second, text, "the rate"), text=text)
+            return Arrivals(kind, _bounded(per_second, text, "the rate"), text=text)
         case "gamma" if per_second != rate and comma:
-            return Arrivals(kind, _above_0(per_second, text, "the rate"), _above_0(shape, text, "the shape"), text)
+            return Arrivals(kind, _bounded(per_second, text, "the rate"), _bounded(shape, text, "the shape"), text)
     raise SimulationError(f"arrivals: no such process {text!r} (have: {FORMS})")
 
 
-def _above_0(digits: str, text: str, what: str) -> float:
+def _bounded(digits: str, text: str, what: str) -> float:
     try:
         value = float(digits)
     except ValueError:
         value = math.nan
-    if not 0 < value < math.inf:
-        raise SimulationError(f"arrivals: {what} of {text!r} must be a number above 0 (got {digits!r})")
+    lowest, highest = BOUNDS
+    if not lowest <= value <= highest:
+        raise SimulationError(
+            f"arrivals: {what} of {text!r} must be a number from {lowest:g} to {highest:g} (got {digits!r})"
+        )
     return value
 
 
