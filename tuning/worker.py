@@ -26,6 +26,7 @@ from tuning.samplers import points, sampler
 from tuning.score import Judge, Score
 from tuning.storage import opened
 from tuning.study import REFUSED, SCORE, Place, join, running, score_document, settled
+from tuning.trials import check_trials
 
 PAUSE_S = 0.05
 """How long a worker waits before it looks again whether the others are through."""
@@ -96,7 +97,7 @@ def joined(task: Work, storage: BaseStorage) -> optuna.Study:
         storage: the task's, opened.
 
     Raises:
-        TuningError: the study asks something else.
+        TuningError: the study asks something else, or has trials that are none of this search.
     """
     space = task.problem.space
     objectives = 2 if task.sampler == "nsgaii" else 1
@@ -107,6 +108,7 @@ def joined(task: Work, storage: BaseStorage) -> optuna.Study:
         sampler(task.sampler, space, task.seed),
         objectives=objectives,
     )
+    check_trials(study, space, task.place)
     shipped = space.drawn(space.defaults)
     if made and shipped is not None and task.sampler != "grid":
         study.enqueue_trial(shipped)
@@ -121,7 +123,7 @@ def one_trial(study: optuna.Study, task: Work, evaluator: Evaluator, judge: Judg
             score = _scored(trial, task, evaluator, judge)
     except UpdateFinishedTrialError:
         return None  # our lease was over, and somebody has failed the trial
-    except BaseException:
+    except Exception:
         study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
         raise
     if score is None:

@@ -78,20 +78,15 @@ def _listen(pipes: list[Connection], done: Done) -> None:
 
 def _work(task: Work, pipe: Connection) -> None:
     """Work in a process of its own."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends us
-    signal.signal(signal.SIGTERM, _interrupted)
+    # Ctrl-C reaches the parent too, which ends us: at once, as a kill does, since whoever cleans up may meet a lock
+    # that it holds itself. The lease of the running trial sees to the rest.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         work(task, lambda words: pipe.send(("done", words)))
         pipe.send(("ended", ""))
     except (TuningError, ProfileError, SimulationError) as error:
         pipe.send(("failed", str(error)))
-    except KeyboardInterrupt:
-        pass
-
-
-def _interrupted(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _end_with_parent() -> None:
