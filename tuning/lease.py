@@ -65,6 +65,8 @@ def fail_lost(study: optuna.Study, seconds: float = LEASE_S) -> int:
     now_s = utc_s()
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         until_s = trial.user_attrs.get(ATTRIBUTE)
+        if not isinstance(until_s, int | float):
+            until_s = None  # nor is what is no time
         if until_s is None and trial.datetime_start is not None:
             until_s = now_s + seconds - abs(now_s - trial.datetime_start.timestamp())
         if until_s is not None and until_s < now_s:

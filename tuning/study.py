@@ -63,7 +63,9 @@ def join(
         # Also when whoever made it was killed before this line, or has not come to it yet: then both write the same,
         # or the slower one is refused below.
         study.set_user_attr(DIGESTS, dict(digests))
-    known: Mapping[str, str] = study.user_attrs[DIGESTS]
+    known = study.user_attrs[DIGESTS]
+    if not isinstance(known, Mapping):
+        known = {}
     for part, digest in digests.items():
         if known.get(part) != digest:
             raise TuningError(
