@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import traces
 from policies import match_table
-from traces import TraceError, synthetic
+from tests.trace_lines import refusal
+from traces import Request, synthetic
 
 MAKERS = (synthetic.plain, synthetic.copy, synthetic.numbered_copy)
 
@@ -64,6 +67,13 @@ def test_what_lands_of_full_proposals(make: synthetic.Maker, shares: set[float])
     assert shares <= landed
 
 
-def test_a_prompt_without_room_for_its_paragraph_is_refused() -> None:
-    with pytest.raises(TraceError, match="prompt"):
-        synthetic.plain("mine", 30, 8)
+@pytest.mark.parametrize(("make", "least"), [*zip(MAKERS, (31, 38, 38), strict=True)])
+def test_a_length_that_cannot_be_is_refused(make: Callable[..., Request], least: int) -> None:
+    def refused(*lengths: object) -> str:
+        return refusal(lambda: make("mine", *lengths))
+
+    assert len(make("mine", least, 1).prompt) == least
+    for got in (least - 1, 0, -1, 2**22 + 1, 10**30, 40.0, True):
+        assert refused(got, 8) == f"prompt_tokens must be an integer from {least} to 4194304 (got {got})"
+    for wrong in (0, -1, 10**30, "8"):
+        assert refused(512, wrong) == f"reply_tokens must be an integer from 1 to 4194304 (got {wrong!r})"

@@ -15,7 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, count, cycle, islice
+from numbers import Integral
+from typing import Any
 
+from traces.errors import TraceError, shown
+from traces.lines import LONGEST_LINE_BYTES
 from traces.trace import Request
 
 HEADER = {"model": "SmolLM2-135M-Instruct", "synthetic": "prompts and replies made by traces.synthetic, said by nobody"}
@@ -42,6 +46,8 @@ _DIGIT = 32
 _FRESH = 20_000
 """The first of the ids that a plain reply uses once each; the sentence and the chat form have none of them."""
 _FRESH_END = 34_000
+_LONGEST = LONGEST_LINE_BYTES // 16
+"""4 Mi tokens: many more, and a request is longer than a line of a trace may be."""
 
 
 def plain(name: str, prompt_tokens: int, reply_tokens: int) -> Request:
@@ -49,11 +55,12 @@ def plain(name: str, prompt_tokens: int, reply_tokens: int) -> Request:
 
     Args:
         name: the request's id.
-        prompt_tokens: length of the prompt, chat form included; at least 31, and the paragraph is cut to fit.
-        reply_tokens: length of the reply, which ends at its limit.
+        prompt_tokens: length of the prompt, chat form included; at least 31, for the copies 38, and the paragraph
+            is cut to fit.
+        reply_tokens: length of the reply, at least 1, which ends at its limit.
 
     Raises:
-        TraceError: the prompt has no room for its chat form, or the reply is empty.
+        TraceError: the prompt has no room for its paragraph, the reply is empty, or one of them is above 4 Mi tokens.
     """
     return _request(name, (), cycle(SENTENCE), prompt_tokens, _half_quoted(), reply_tokens, "plain")
 
@@ -81,15 +88,21 @@ def _request(
     style: str,
 ) -> Request:
     before, after = (*_SYSTEM, *instruction), _ANSWER
-    room = max(0, prompt_tokens - len(before) - len(after))
-    prompt = [*before, *islice(text, room), *after]
+    form = len(before) + len(after)
+    room = _length("prompt_tokens", prompt_tokens, form + 1) - form
     return Request.of(
         id=name,
-        prompt=prompt if room else [],
-        reply=list(islice(reply, reply_tokens)),
+        prompt=[*before, *islice(text, room), *after],
+        reply=list(islice(reply, _length("reply_tokens", reply_tokens, 1))),
         finish="length",
         tags=["synthetic", style],
     )
+
+
+def _length(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= _LONGEST:
+        raise TraceError(f"{name} must be an integer from {least} to {_LONGEST} (got {shown(value)})")
+    return int(value)
 
 
 def _half_quoted() -> Iterator[int]:

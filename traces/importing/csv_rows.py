@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 
 from traces.errors import TraceError, place
+from traces.importing import keys
 from traces.importing.json_values import read_text
 from traces.lines import LONGEST_LINE_BYTES
 
@@ -31,7 +32,7 @@ def rows(file: str, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, 
                 names = [cell.strip() for cell in cells]
                 missing = [column for column in columns if column not in names]
                 if missing:
-                    raise TraceError(f"{where}: has no column {missing[0]!r} (got {', '.join(names)})")
+                    raise TraceError(f"{where}: has no column {missing[0]!r} (got {keys.names(names)})")
                 continue
             if len(cells) != len(names):
                 raise TraceError(f"{where}: must have {len(names)} cells (got {len(cells)})")

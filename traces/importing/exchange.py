@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from traces.errors import TraceError
-from traces.fields import Finish
+from traces.fields import Finish, Tokens
 from traces.importing.text_tokens import Message, TextTokens
 from traces.trace import Request
 
@@ -15,7 +15,7 @@ from traces.trace import Request
 class Ids(NamedTuple):
     """A prompt and its reply as token ids."""
 
-    prompt: Sequence[int]
+    prompt: Sequence[int] | Tokens
     reply: Sequence[int]
 
 
@@ -91,7 +91,7 @@ def _request(
     prompt, reply = ids
     finish = exchange.finish
     # A reply that the limit ended may end in such an id too, when the engine was told to go on.
-    if finish != "length" and tokenizer and reply and reply[-1] in tokenizer.ends:
+    if finish != "length" and tokenizer and reply and type(reply[-1]) is int and reply[-1] in tokenizer.ends:
         reply, finish = reply[:-1], "stop"
     if not reply:
         return None

@@ -11,6 +11,9 @@ from typing import Any
 from traces import lines
 from traces.errors import TraceError, place, shown
 
+_BLANKS = " \t\r\n"
+"""What JSON takes for blank."""
+
 
 def objects(file: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield where each object begins, as file and line, and the object; blank lines are passed over.
@@ -19,7 +22,7 @@ def objects(file: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         TraceError: the file cannot be read, is not UTF-8 or not JSON, or holds something else than objects.
     """
     text = read_text(file)
-    listed = text.lstrip().startswith("[")
+    listed = text.lstrip(_BLANKS).startswith("[")
     count = 0
     for line, value in _listed(file, text) if listed else _lined(file, text):
         where = f"{place(file)}:{line}"
@@ -53,7 +56,7 @@ def read_text(file: str) -> str:
 
 def _lined(file: str, text: str) -> Iterator[tuple[int, Any]]:
     for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
+        if line.strip(_BLANKS):
             try:
                 yield number, lines.parse(line)
             except TraceError as error:
@@ -61,27 +64,30 @@ def _lined(file: str, text: str) -> Iterator[tuple[int, Any]]:
 
 
 def _listed(file: str, text: str) -> Iterator[tuple[int, Any]]:
-    line, counted, at = 1, 0, text.index("[") + 1
+    line, counted, at, more = 1, 0, text.index("[") + 1, False
     try:
         while True:
             at = _skip(text, at)
             line, counted = line + text.count("\n", counted, at), at
-            if text[at : at + 1] == "]":
+            if text[at : at + 1] == "]" and not more:
                 break
+            if more and text[at : at + 1] in ("]", ""):
+                raise TraceError(f"a list must go on after ',' (got {text[at : at + 20]!r})")
             value, at = lines.parse_at(text, at)
             yield line, value
             at = _skip(text, at)
             if text[at : at + 1] not in (",", "]"):
                 line += text.count("\n", counted, at)
                 raise TraceError(f"a list must go on with ',' or end with ']' (got {text[at : at + 20]!r})")
-            at += text[at] == ","
-        if text[at + 1 :].strip():
-            raise TraceError(f"nothing may follow the list (got {text[at + 1 :].strip()[:20]!r})")
+            more = text[at] == ","
+            at += more
+        if after := text[at + 1 :].strip(_BLANKS):
+            raise TraceError(f"nothing may follow the list (got {after[:20]!r})")
     except TraceError as error:
         raise TraceError(f"{place(file)}:{line}: {error}") from None
 
 
 def _skip(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n":
+    while at < len(text) and text[at] in _BLANKS:
         at += 1
     return at

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from traces import fields
 from traces.errors import TraceError, shown
+
+_LONGEST_NAMES = 400
 
 
 def value(found: Mapping[str, Any], key: str) -> Any:
@@ -16,7 +19,7 @@ def value(found: Mapping[str, Any], key: str) -> Any:
         TraceError: it is.
     """
     if found.get(key) is None:
-        had = "null" if key in found else ", ".join(found) or "no keys"
+        had = "null" if key in found else names(found) or "no keys"
         raise TraceError(f"must have {key!r} (got {had})")
     return found[key]
 
@@ -28,21 +31,23 @@ def number(found: Mapping[str, Any], key: str) -> float:
         TraceError: it is missing or something else.
     """
     got = value(found, key)
-    if isinstance(got, bool) or not isinstance(got, int | float) or not math.isfinite(got) or got < 0:
-        raise TraceError(f"{key} must be a finite number >= 0 (got {shown(got)})")
-    return got
+    if isinstance(got, int | float) and not isinstance(got, bool):
+        try:
+            read = float(got)
+        except OverflowError:  # an integer beyond every float
+            read = math.inf
+        if math.isfinite(read) and read >= 0:
+            return read
+    raise TraceError(f"{key} must be a finite number >= 0 (got {shown(got)})")
 
 
 def text(found: Mapping[str, Any], key: str) -> str:
-    """Return a string.
+    """Return a string that UTF-8 can carry.
 
     Raises:
         TraceError: it is missing or something else.
     """
-    got = value(found, key)
-    if not isinstance(got, str):
-        raise TraceError(f"{key} must be a string (got {shown(got)})")
-    return got
+    return fields.string(key, value(found, key))
 
 
 def listed(found: Mapping[str, Any], key: str) -> list[Any]:
@@ -68,3 +73,14 @@ def ids(found: Mapping[str, Any], key: str, count_key: str | None = None) -> lis
     if counted != len(got):
         raise TraceError(f"{key} must be as many as {count_key} says (got {len(got)} for {shown(counted)})")
     return got
+
+
+def names(found: Iterable[str]) -> str:
+    r"""Return what keys or columns are called, for a message: on one line, and not all of too many.
+
+    >>> names(["prompt", "reply"]), names(["two\nlines"])
+    ('prompt, reply', "['two\\nlines']")
+    """
+    listed = list(found)
+    text = ", ".join(listed)
+    return text if len(text) <= _LONGEST_NAMES and (not text or text.isprintable()) else shown(listed)

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from traces import fields
 from traces.errors import TraceError, shown
 from traces.importing import keys
 from traces.importing.csv_rows import rows
@@ -46,6 +47,8 @@ def read(file: str, columns: tuple[str, str], text: Callable[[str, str], Text]) 
             if not isinstance(got, kind):
                 name = "a list of token ids" if kind is list else "a text"
                 raise TraceError(f"{column} must be {name}, as the first prompt is (got {shown(got)})")
+            if kind is str:
+                fields.string(column, got)
         said = Ids(prompt, response) if kind is list else text(prompt, response)
         yield Exchange(entry.where, entry.name, said)
 
@@ -61,7 +64,7 @@ def _cell(text: str) -> Any:
     if text.startswith("[") and text.endswith("]"):
         try:
             listed = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):  # no list, too long an integer, or nested too deeply
             return text
         if all(type(token) is int for token in listed):
             return listed
