@@ -168,6 +168,22 @@ fixed: 0.74 times plain decoding; 26 % slower (0.73 times its tokens/s in all)
 """
 
 
+def test_what_keeps_rows_from_proposing_and_clients_from_sending_is_said(trace: str) -> None:
+    done = simulate("--policy", "fixed", "--trace", trace, "--max-batch", "1", "--concurrency", "4")
+    ticks = document("--policy", "fixed", "--trace", trace, "--max-batch", "1", "--concurrency", "4", "--events")[
+        "ticks"
+    ]
+
+    decoding = [tick for tick in ticks if tick["kind"] != "prefill"]
+    crowded = [tick for tick in decoding if len(tick["rows"]) > 1]
+    assert not any(tick["asked"] for tick in crowded)
+    assert (
+        f"fixed: nobody was asked for a proposal in {len(crowded) / len(decoding) * 100:.3g} % of the decode ticks, "
+        "which had more than 1 rows (--max-batch)\n"
+    ) in done.stdout
+    assert "\n         only 3 requests for 4 clients: the others send nothing\n" in done.stdout
+
+
 def test_several_policies_stand_side_by_side(trace: str) -> None:
     done = simulate("--policy", "fixed", "--policy", "plain", "--trace", trace, "--events")
 

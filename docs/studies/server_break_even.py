@@ -72,6 +72,9 @@ def questions() -> list[Row]:
     totals = [str(sum(record["generated"] for record in records)), str(proposed), f"{accepted / proposed * 100:.0f} %"]
     rows.append(("range", *[""] * 3, *(f"{percent(min(change))} .. {percent(max(change))}" for change in changes)))
     rows.append(("total", *totals, *(percent(gain(chosen, DEFAULT, Assumed(factor))) for factor in FACTORS)))
+    left = tuple(question for question in recorded("chat_questions") if question not in chosen)
+    gains = [percent(gain(left, DEFAULT, Assumed(factor))) for factor in FACTORS]
+    rows.append((f"the other {len(left)}", *[""] * 3, *gains))
     return rows
 
 

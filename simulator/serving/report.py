@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibration import Profile
+from policies import LookupPolicy
 from simulator.console import one_line
 from simulator.report import COUNTERS, answer, origin, table
 from simulator.serving.latencies import latencies
@@ -17,7 +18,8 @@ KINDS = ("prefill", "steady", "switch", "sync", "verify")
 def serving_report(results: Sequence[ServedResult], profile: Profile) -> str:
     """Return the report of one trace served under one policy or several; the last lines are the answer."""
     first = results[0]
-    lines = [origin(first.trace, first.header["model"], len(first.records), profile), f"server   {first.service}"]
+    lines = [origin(first.trace, first.header["model"], len(first.records), profile)]
+    lines += [f"server   {first.service}", *_idle(first)]
     lines += [f"policy   {result.policy}" for result in results]
     blocks = ["\n".join(lines), _requests(first) if len(results) == 1 else _policies(results)]
     beside = ([first.plain] if first.plain else []) + list(results)
@@ -26,6 +28,7 @@ def serving_report(results: Sequence[ServedResult], profile: Profile) -> str:
         "\n".join([f"{result.policy}, tick by tick", *map(_line, result.ticks)]) for result in results if result.ticks
     ]
     said = [f"saturated under {one.policy}: {one.saturated}" for one in beside if one.saturated]
+    said += [_crowded(one) for one in results if one.crowded and isinstance(one.policy, LookupPolicy)]
     said += [_warm_up(one) for one in results if one.warm_up_s]
     said += [f"not timed: {first.untimed}"] if first.untimed else [*map(_answer, results)]
     return "\n\n".join([*blocks, "\n".join(said)])
@@ -69,6 +72,22 @@ def _ticks(results: Sequence[ServedResult]) -> str:
             )
         )
     return table(rows)
+
+
+def _idle(result: ServedResult) -> list[str]:
+    """Say that some clients had nothing to send; each trace is served by itself."""
+    clients, requests = result.service.clients or 0, len(result.records)
+    if clients <= requests:
+        return []
+    return [f"         only {requests} request{'s' * (requests != 1)} for {clients} clients: the others send nothing"]
+
+
+def _crowded(result: ServedResult) -> str:
+    share = result.crowded / result.decode_ticks
+    return (
+        f"{result.policy}: nobody was asked for a proposal in {share * 100:.3g} % of the decode ticks, "
+        f"which had more than {result.service.server.max_batch} rows (--max-batch)"
+    )
 
 
 def _warm_up(result: ServedResult) -> str:

@@ -45,6 +45,8 @@ class ServedResult:
     """Verify rounds."""
     false_switches: int = 0
     """Switch ticks after which nobody had anything to propose."""
+    crowded: int = 0
+    """Decode ticks in which nobody was asked because too many rows decoded."""
     warm_up_s: float = 0.0
     """Seconds spent on the first verify of every width."""
     wasted: int = 0
@@ -62,6 +64,7 @@ class ServedResult:
         if kind != "prefill":
             self.primed += tick.primed
             self.verifies += len(tick.worked.verify)
+            self.crowded += len(tick.worked.rows) > self.service.server.max_batch
             self.false_switches += self._switched and kind != "verify"
             self._switched = kind == "switch"
         # Requests are reported in order of arrival, whatever order they are released in.
