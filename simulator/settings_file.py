@@ -32,8 +32,12 @@ def load(where: str) -> Policy:
     Raises:
         PolicyError: there is no such file, or it cannot be used.
     """
+    if not where:
+        raise PolicyError("--settings: must be a file (got '')")
     path = Path(where)
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise PolicyError(f"{where}: is no regular file")  # reading a pipe or a device may never end
         if path.stat().st_size > LARGEST_BYTES:
             raise PolicyError(f"{where}: is too large for settings ({path.stat().st_size} bytes)")
         text = path.read_bytes().decode("utf-8-sig")
@@ -73,6 +77,11 @@ def _policy(document: Tree, where: str) -> Policy:
     if next(iter(tree)) != "format" or not isinstance(version, Scalar) or version.text != FORMAT:
         raise PolicyError(f"{where}: format: must be {FORMAT}, as the first key (got {fields.got(version)})")
     name = fields.text(tree["policy"], "policy")
+    kinds = policies.policy_classes()
+    if name not in kinds:
+        # Also `gated:full_at=3`, which is a policy on a command line only.
+        have = ", ".join(kinds)
+        raise PolicyError(f"{where}: no policy named {name!r} (have: {have}){policies.near(name, kinds)}")
     settings = tree["settings"]
     if isinstance(settings, Scalar) and settings.kind == "null":
         settings = {}  # how YAML writes a mapping of nothing
@@ -80,6 +89,13 @@ def _policy(document: Tree, where: str) -> Policy:
         raise PolicyError(f"{where}: settings: must be a mapping (got {fields.got(settings)})")
     if not isinstance(tree.get("evidence", {}), dict):
         raise PolicyError(f"{where}: evidence: must be a mapping (got {fields.got(tree['evidence'])})")
+    known = settings_of(kinds[name])
+    for key in settings:
+        if key not in known:
+            raise PolicyError(
+                f"{where}: policy {name!r} has no setting {key!r} "
+                f"(settings: {', '.join(known)}){policies.near(key, known)}"
+            )
     texts = [f"{key}={_scalar(value, f'settings.{key}')}" for key, value in settings.items()]
     try:
         return policies.load(f"{name}:{','.join(texts)}" if texts else name)
@@ -88,6 +104,11 @@ def _policy(document: Tree, where: str) -> Policy:
 
 
 def _scalar(value: Tree, where: str) -> str:
-    if not isinstance(value, Scalar) or not value.text or set(value.text) & {",", "="}:
+    if (
+        not isinstance(value, Scalar)
+        or not value.text
+        or set(value.text) & {",", "="}
+        or value.text != value.text.strip()
+    ):
         raise ProfileError(f"{where}: must be a number or a word (got {fields.got(value)})")
     return value.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,11 @@ def test_none_switches_an_optional_setting_off(tmp_path: Path) -> None:
         (HEAD + "settings: {narrow: 0}\n", "narrow must be between 1 and 64 (got 0)"),
         (HEAD + "settings: {}\nevidence: good\n", "evidence: must be a mapping (got 'good')"),
         (HEAD.replace("gated", "gatd") + "settings: {}\n", "no policy named 'gatd' (have: "),
+        (HEAD.replace("gated", '"gated:full_at=3"') + "settings: {}\n", "no policy named 'gated:full_at=3' (have: "),
+        (HEAD.replace("gated", '"gated "') + "settings: {}\n", "no policy named 'gated ' (have: "),
+        (HEAD + 'settings: {"narrow=3,misses": 2}\n', "policy 'gated' has no setting 'narrow=3,misses' (settings: "),
+        (HEAD + 'settings: {" narrow": 2}\n', "policy 'gated' has no setting ' narrow' (settings: "),
+        (HEAD + 'settings: {narrow: " 2"}\n', "settings.narrow: must be a number or a word (got ' 2')"),
         ("a: [", "not YAML ("),
     ],
 )
@@ -62,3 +68,17 @@ def test_a_file_that_is_none_of_settings_is_refused(text: str, words: str, tmp_p
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=r"none.yaml: cannot be read \(No such file or directory\)$"):
         settings_file.load(str(tmp_path / "none.yaml"))
+
+
+@pytest.mark.parametrize("name", ["pipe", "/dev/full", "/dev/zero"])
+def test_what_is_no_regular_file_is_refused_at_once(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    where = str(tmp_path / name)
+
+    with pytest.raises(PolicyError, match=f"^{where}: is no regular file$"):
+        settings_file.load(where)
+
+
+def test_no_name_is_no_file() -> None:
+    with pytest.raises(PolicyError, match=r"^--settings: must be a file \(got ''\)$"):
+        settings_file.load("")

@@ -154,32 +154,6 @@ def test_a_floor_that_nothing_meets_exits_3_and_shows_the_least_bad(trace: str) 
     assert done.stdout.splitlines()[-1].startswith("gated: no answer; no settings that were tried keep the rules; ")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--policy", "gatd"), "no policy named 'gatd' (have: "),
-        (("--policy", "gated", "--fix", "depth=1"), "--fix depth: policy 'gated' has no such setting"),
-        (("--policy", "gated", "--fix", "ngram_max=1"), "--fix: ngram_max must be at least ngram_min 2 (got 1)"),
-        (
-            ("--policy", "gated", "--weight", "code=1"),
-            "--weight code: no request is in that category (have: copy, story)",
-        ),
-        (("--policy", "gated", "--weight", "copy=x"), "--weight copy: must be a number (got 'x')"),
-        (("--policy", "gated", "--keep", "2"), "keep must be between 0 and 1 (got 2)"),
-        (("--policy", "gated", "--sampler", "grid"), "the grid has "),
-        (("--policy", "gated", "--storage", "no/x.journal"), "no/x.journal: cannot be written (no directory 'no')"),
-        (("--policy", "gated", "--storage", "who://x"), "who://x: is no address of a database"),
-        (("--policy", "gated", "--profile", "gb11"), "no profile named 'gb11'"),
-    ],
-)
-def test_a_mistake_is_one_line_and_exit_code_1(trace: str, arguments: tuple[str, ...], words: str) -> None:
-    done = run("--trace", trace, *FAST, *arguments)
-
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith(words)
-    assert done.stderr.count("\n") == 1
-
-
 def test_another_question_under_the_same_study_is_refused(trace: str) -> None:
     first = run("--policy", "gated", "--trace", trace, *FAST, "--study", "mine")
     other = run("--policy", "gated", "--trace", trace, *FAST, "--study", "mine", "--fix", "narrow=2")
@@ -226,14 +200,6 @@ def test_a_single_request_cannot_be_split(trace: str) -> None:
 
     assert done.exit_code == 1
     assert done.stderr.startswith("the held-out split is empty (")
-
-
-@pytest.mark.parametrize("arguments", [("--sampler", "annealing"), ("--trials", "0"), ("--parallel", "2"), ("--x",)])
-def test_a_wrong_command_line_exits_2(trace: str, arguments: tuple[str, ...]) -> None:
-    done = run("--policy", "gated", "--trace", trace, *arguments)
-
-    assert done.exit_code == 2
-    assert done.stderr.startswith("tune: ")
 
 
 def test_the_help_names_the_samplers_there_are() -> None:

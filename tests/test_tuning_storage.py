@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import resource
 from pathlib import Path
+from typing import Any
 
 import optuna
 import pytest
@@ -73,7 +75,7 @@ def test_a_line_that_was_not_finished_is_cut_off(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_said_in_one_line_and_the_study_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    asked = task(tmp_path, trials=6)
+    asked = task(tmp_path, trials=6, lease_s=1.0)
     path = tmp_path / "tune.journal"
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
@@ -97,12 +99,89 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("hello\nworld\n")
 
-    words = r"notes.txt: is no journal of studies; give another --storage"
+    words = r"notes.txt: is no journal of studies \(line 1 is no entry\); give another --storage"
     with pytest.raises(TuningError, match=words), opened(str(path)):
         pass
     words = r"^nothing://here: is no address of a database"
     with pytest.raises(TuningError, match=words), opened("nothing://here"):
         pass
+
+
+@pytest.mark.parametrize(
+    ("line", "flaw"),
+    [
+        ("{not json", "line \\d+ is no entry"),
+        ("7", "line \\d+ is no entry"),
+        ('{"op_code": 4}', "line \\d+ is no entry"),
+        ('{"op_code": 99}', "line \\d+ is no entry"),
+        ("[" * 100_000, "line \\d+ is no entry"),
+        (None, "it was cut from \\d+ bytes to 0"),
+    ],
+)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_journal_that_is_spoilt_during_a_search_is_said_in_one_line(
+    workers: int, line: str | None, flaw: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if workers == 2 and line not in ("{not json", None):
+        pytest.skip("processes take long to start, and differ in nothing else")
+    path = tmp_path / "tune.journal"
+
+    def spoil(words: str) -> None:
+        if line is None:
+            path.write_bytes(b"")
+        else:
+            with path.open("a") as file:
+                file.write(line + "\n")
+
+    with pytest.raises(
+        TuningError, match=rf"tune.journal: is no journal of studies \({flaw}\); give another --storage$"
+    ):
+        search(task(tmp_path, trials=10_000), workers, spoil)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_study_that_is_deleted_during_a_search_is_said_in_one_line(tmp_path: Path) -> None:
+    asked = task(tmp_path)
+
+    def delete(words: str) -> None:
+        with opened(asked.place.storage) as storage:
+            storage.delete_study(storage.get_study_id_from_name(asked.place.name))
+
+    with pytest.raises(TuningError, match=r"tune.journal: the study was deleted; the same command starts it again$"):
+        search(asked, 1, delete)
+
+
+@pytest.mark.parametrize(
+    ("broken", "flaw"),
+    [
+        ({"params": {}, "distributions": {}}, "it has no parameter 'pipeline_after \\+ 1'"),
+        ({"user_attrs": {}}, "it has no score"),
+        ({"user_attrs": {"score": {"speedup": 2.0}}}, "it has no score"),
+        ({"user_attrs": {"score": 2.0}}, "it has no score"),
+        ({"state": TrialState.PRUNED, "values": None}, "it does not say why it was refused"),
+    ],
+)
+def test_a_trial_that_is_none_of_the_search_is_refused(broken: dict[str, Any], flaw: str, tmp_path: Path) -> None:
+    asked = task(tmp_path, trials=1)
+    work(asked)
+    with opened(asked.place.storage) as storage:
+        study = joined(asked, storage)
+        (whole,) = study.trials
+        names = ("state", "values", "params", "distributions", "user_attrs")
+        study.add_trial(optuna.create_trial(**{name: getattr(whole, name) for name in names} | broken))
+
+    words = rf"^study study in .*tune.journal: trial 1 is none of this search \({flaw}\); give another --study$"
+    with pytest.raises(TuningError, match=words):
+        search(asked, 1)
+
+
+@pytest.mark.parametrize("name", ["pipe", "pipe.db"])
+def test_what_is_no_regular_file_is_refused_at_once(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / name)
+
+    for where in (str(tmp_path / name), "/dev/null", "/dev/full", str(tmp_path)):
+        with pytest.raises(TuningError, match=f"^{where}: is no regular file$"), opened(where):
+            pass
 
 
 def test_optunas_own_tools_read_the_journal(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,6 +44,13 @@ Exit code 3: no settings that were tried keep the rules; the least bad are shown
 """
 
 
+def comparable(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    """Refuse what click finds in every range, since it is neither below nor above."""
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("nan is not in the range x>0.")
+    return value
+
+
 @click.command(cls=console.Command, help=HELP)
 @click.option("--policy", "name", required=True, metavar="NAME", help="Whose settings.")
 @click.option(
@@ -58,11 +66,17 @@ Exit code 3: no settings that were tried keep the rules; the least bad are shown
 @click.option(
     "--trials", type=click.IntRange(min=1), metavar="N", help=f"Trials of the study.  [default: {DEFAULT_TRIALS}]"
 )
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds to search at most.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    callback=comparable,
+    metavar="S",
+    help="Seconds to search at most.",
+)
 @click.option(
     "--sampler", type=click.Choice(SAMPLERS), default="tpe", show_default=True, help="How settings are proposed."
 )
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of all that is drawn.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Of all that is drawn.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes.  [default: one a core]")
 @click.option("--fix", "fixes", multiple=True, metavar="NAME=VALUE", help="A setting that is not searched; may repeat.")
 @click.option(
@@ -113,15 +127,18 @@ def tune(
     # Only here: Optuna takes half a second to import, and --help need not wait for it.
     from tuning.answer import Answer
     from tuning.inquiry import inquiry
-    from tuning.output import Form, printed, write
+    from tuning.output import Form, check, printed, write
+    from tuning.rust import check as check_emitted
     from tuning.search import chosen, judged
     from tuning.study import Place
     from tuning.worker import Work
     from tuning.workers import work_together
 
+    if emit and as_json:
+        raise click.UsageError("--emit and --json: each prints nothing else; give one of them")
     with console.reports(TraceError, PolicyError, ProfileError, SimulationError, TuningError):
-        if output is not None and output.exists() and not force:
-            raise TuningError(f"{output}: is there already; --force overwrites it")
+        if output is not None:
+            check(output, force=force)
         question = inquiry(
             name,
             [traces.load(one) for where in wheres for one in traces.expand(where)],
@@ -132,6 +149,8 @@ def tune(
             service=chosen_service({**serving, "seed": seed if serving["serve"] else None}, pipelined=True),
             interpolate_widths=interpolate_widths,
         )
+        if emit:
+            check_emitted(question.policy)
         digests = question.digests(sampler)
         place = Place(storage, study or question.name(sampler))
         if trials is None and timeout is None:
@@ -146,10 +165,13 @@ def tune(
             interrupted = True
         found = chosen(task)
         answer = Answer(question, task, found, judged(question.problem, question.split.held_out, found.candidate))
-        if output is not None:
-            write(output, answer, today())
         form: Form = "json" if as_json else "mlxcel" if emit else "text"
-        console.print_text(printed(answer, form, today(), named=bool(profile_names)))
+        try:
+            if output is not None:
+                write(output, answer, today())
+        finally:
+            # Also where the disk has filled up meanwhile: what took long to find is not lost.
+            console.print_text(printed(answer, form, today(), named=bool(profile_names)))
     if interrupted:
         raise click.ClickException(f"interrupted: {len(found.trials)} trials are kept; the same command goes on")
     if not found.feasible:

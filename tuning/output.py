@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -35,16 +36,50 @@ def printed(answer: Answer, form: Form, day: str, *, named: bool) -> str:
     return report(answer, named=named)
 
 
+def check(path: Path, *, force: bool) -> None:
+    """Refuse a file that cannot be written, before there is anything to write.
+
+    Args:
+        path: where to write.
+        force: whether a file that is there already may be replaced.
+
+    Raises:
+        TuningError: it is there already, is no file, or its directory takes none.
+    """
+    try:
+        if not path.parent.is_dir():
+            raise TuningError(f"{path}: cannot be written (no directory {str(path.parent)!r})")
+        if path.exists():
+            if path.is_dir():
+                raise TuningError(f"{path}: cannot be written (it is a directory)")
+            if not path.is_file():
+                # Moving a file over `/dev/null` would replace the device.
+                raise TuningError(f"{path}: is no regular file")
+            if not force:
+                raise TuningError(f"{path}: is there already; --force overwrites it")
+        beside = _beside(path)
+        beside.touch()
+        beside.unlink()
+    except OSError as error:
+        raise TuningError(f"{path}: cannot be written ({error.strerror})") from None
+
+
 def write(path: Path, answer: Answer, day: str) -> None:
     """Write the settings that were found, with their evidence; an existing file is replaced whole.
 
     Raises:
         TuningError: it cannot be written.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside = _beside(path)
     try:
         beside.write_text(settings_file.dump(answer.policy, evidence(answer, day)), encoding="utf-8", newline="\n")
         beside.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
         raise TuningError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _beside(path: Path) -> Path:
+    """Return where to write first; the name is short, since that of the file may be as long as names get."""
+    return path.parent / f".tune.{os.getpid()}"

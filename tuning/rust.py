@@ -6,7 +6,10 @@ import textwrap
 from collections.abc import Mapping
 
 from tuning.dimension import Value, shown
+from tuning.errors import TuningError
 
+POLICIES = ("fixed", "gated", "graded")
+"""The policies that the reference (mlxcel) has."""
 NAMES = {
     ("", "pipeline_after"): "PLAIN_ROUNDS_BEFORE_PIPELINE",
     ("gated", "narrow"): "GATED_NARROW_DRAFT",
@@ -17,6 +20,16 @@ NAMES = {
     ("graded", "longest_pause"): "MAX_COOLDOWN",
 }
 """What the reference (mlxcel) calls a constant, by policy and setting; others take the setting's name."""
+
+
+def check(policy: str) -> None:
+    """Refuse a policy that the reference has no constants of.
+
+    Raises:
+        TuningError: it is one.
+    """
+    if policy not in POLICIES:
+        raise TuningError(f"--emit mlxcel: mlxcel has no policy {policy!r} (have: {', '.join(POLICIES)})")
 
 
 def constants(

@@ -9,15 +9,17 @@ from pathlib import Path
 
 import optuna
 import sqlalchemy
-from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages import BaseStorage, RDBStorage
 
 from tuning.errors import TuningError
-from tuning.journal import Journal
+from tuning.journal import Journal, Journaled, SpoiltError
 
 DEFAULT = "tune.journal"
 """The file in the working directory that a study is kept in unless told otherwise."""
 SQLITE = (".db", ".sqlite", ".sqlite3")
 """Suffixes of the files that are SQLite databases."""
+GONE = "Record does not exist."
+"""What Optuna's storages say of a study or trial that they had."""
 
 
 @contextmanager
@@ -72,6 +74,12 @@ def reachable(where: str) -> Iterator[None]:
         ) from error
     except sqlalchemy.exc.ArgumentError as error:
         raise TuningError(f"{where}: is no address of a database ({first_line(error)})") from error
+    except SpoiltError as error:
+        raise TuningError(f"{where}: is no journal of studies ({error}); give another --storage") from error
+    except KeyError as error:
+        if error.args != (GONE,):
+            raise
+        raise TuningError(f"{shown(where)}: the study was deleted; the same command starts it again") from error
     except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
         cause = error.__cause__ or error
         raise TuningError(
@@ -87,14 +95,27 @@ def first_line(error: BaseException) -> str:
 def _open(where: str) -> BaseStorage:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        if "://" in where or where.endswith(SQLITE):
-            return RDBStorage(_url(where))
-        if not Path(where).parent.is_dir():
-            raise TuningError(f"{where}: cannot be written (no directory {str(Path(where).parent)!r})")
+        if "://" not in where:
+            _check_file(where)
+        if "://" not in where and not where.endswith(SQLITE):
+            return Journaled(Journal(where))
         try:
-            return JournalStorage(Journal(where))
-        except (ValueError, TypeError, KeyError, AssertionError):
-            raise TuningError(f"{where}: is no journal of studies; give another --storage") from None
+            return RDBStorage(_url(where))
+        except RuntimeError as error:
+            raise TuningError(
+                f"{shown(where)}: is no database of studies ({first_line(error)}); give another --storage"
+            ) from None
+
+
+def _check_file(where: str) -> None:
+    path = Path(where)
+    if not where:
+        raise TuningError("--storage: must be a file or the URL of a database (got '')")
+    if not path.parent.is_dir():
+        raise TuningError(f"{where}: cannot be written (no directory {str(path.parent)!r})")
+    if path.exists() and not path.is_file():
+        # A pipe would keep us waiting for whoever writes into it, and a device holds nothing.
+        raise TuningError(f"{where}: is no regular file")
 
 
 def _url(where: str) -> str:
