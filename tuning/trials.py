@@ -35,16 +35,18 @@ def check_trials(study: optuna.Study, space: Space, place: Place) -> None:
 def _flaw(trial: FrozenTrial, space: Space, objectives: int) -> str | None:
     if trial.state == TrialState.PRUNED:
         return None if isinstance(trial.user_attrs.get(REFUSED), str) else "it does not say why it was refused"
-    for dimension in space.dimensions:
-        for name in dimension.parameters:
-            if name not in trial.params:
-                return f"it has no parameter {name!r}"
+    fixed = optuna.trial.FixedTrial(trial.params)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # Optuna's way to say that a value is outside the range
-        try:
-            space.draw(optuna.trial.FixedTrial(trial.params))
-        except (ValueError, TypeError, UserWarning):
-            return f"its parameters are outside the space: {dict(trial.params)}"
+        for dimension in space.dimensions:
+            for name in dimension.parameters:
+                if name not in trial.params:
+                    return f"it has no parameter {name!r}"
+            try:
+                dimension.draw(fixed)
+            except (ValueError, TypeError, UserWarning):
+                values = [trial.params[name] for name in dimension.parameters]
+                return f"{dimension.name} is not in {dimension}: drawn from {', '.join(map(repr, values))}"
     try:
         score = score_of(trial)
         numbers = [score.speedup, score.copying, score.prose, *score.violations.values(), *trial.values]
