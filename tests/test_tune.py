@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -173,7 +174,12 @@ def test_the_time_may_be_limited_instead_of_the_trials(trace: str) -> None:
 def test_ctrl_c_reports_what_is_finished(trace: str) -> None:
     command = [str(Path(sys.executable).with_name("tune")), "--policy", "gated", "--trace", trace, "--floor", "0"]
     process = subprocess.Popen(
-        [*command, "--timeout", "100", "--workers", "2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, "--timeout", "100", "--workers", "2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Whoever runs the tests in the background has them ignore Ctrl-C, and a child inherits that.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     while not Path("tune.journal").exists() or Path("tune.journal").stat().st_size < 20_000:
         assert process.poll() is None
