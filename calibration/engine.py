@@ -15,7 +15,7 @@ class EngineError(ValueError):
     """A checkpoint or an engine that cannot be used, said in one line."""
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """Return what an error of a library says, in one line."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 

@@ -29,7 +29,6 @@ class ServerCosts:
     storage: StorageKind = "dense"
     table: StorageTable = NOTHING_KNOWN
     _steps: dict[int, list[float]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _spans: dict[int, tuple[int, int]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _verifies: dict[int, list[float]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def step_s(self, rows: int, context: int) -> float:
@@ -42,9 +41,7 @@ class ServerCosts:
         Raises:
             ProfileError: no figures for so many rows, or for that context.
         """
-        row = self._steps.get(rows)
-        if row is None:
-            row = self._steps[rows] = self._step_row(rows)
+        row = self._steps.get(rows) or self._kept_step_row(rows)
         if context < len(row) and row[context] >= 0:
             return row[context]
         raise self._outside(row, context, f"a step of {_rows(rows)}")
@@ -55,11 +52,8 @@ class ServerCosts:
         Raises:
             ProfileError: no figures for so many rows.
         """
-        if rows not in self._spans:
-            row = self._step_row(rows)
-            self._spans[rows] = (next(place for place, figure in enumerate(row) if figure >= 0), len(row) - 1)
-        first, last = self._spans[rows]
-        return min(max(context, first), last)
+        row = self._steps.get(rows) or self._kept_step_row(rows)
+        return min(max(context, _first(row)), len(row) - 1)
 
     def verify_s(self, width: int, context: int) -> float:
         """Return the seconds of device time of one row's verify.
@@ -106,6 +100,10 @@ class ServerCosts:
             found.append(f"prefill on {self.storage} storage: {own.source}")
         return found
 
+    def _kept_step_row(self, rows: int) -> list[float]:
+        row = self._steps[rows] = self._step_row(rows)
+        return row
+
     def _step_row(self, rows: int) -> list[float]:
         costs = self.costs
         for step in self.table.steps:
@@ -137,10 +135,9 @@ class ServerCosts:
         )
 
     def _outside(self, row: Sequence[float], context: int, what: str) -> ProfileError:
-        first = next(place for place, figure in enumerate(row) if figure >= 0)
         return ProfileError(
-            f"context {context} is outside the {first}..{len(row) - 1} for which profile {self.costs.name} has the "
-            f"cost of {what} on {self.storage} storage"
+            f"context {context} is outside the {_first(row)}..{len(row) - 1} for which profile {self.costs.name} has "
+            f"the cost of {what} on {self.storage} storage"
         )
 
 
@@ -149,6 +146,11 @@ def _spread(forward: ServedForward, less_s: float) -> list[float]:
     first, last = forward.used_for
     row: list[float] = np.interp(np.arange(first, last + 1), forward.contexts, forward.seconds).tolist()
     return [math.nan] * first + [seconds - less_s for seconds in row]
+
+
+def _first(row: Sequence[float]) -> int:
+    """Return the first context that has a figure."""
+    return next(place for place, figure in enumerate(row) if figure >= 0)
 
 
 def _rows(count: int) -> str:

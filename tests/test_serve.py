@@ -179,7 +179,7 @@ def test_what_keeps_rows_from_proposing_and_clients_from_sending_is_said(trace: 
     assert not any(tick["asked"] for tick in crowded)
     assert (
         f"fixed: nobody was asked for a proposal in {len(crowded) / len(decoding) * 100:.3g} % of the decode ticks, "
-        "which had more than 1 rows (--max-batch)\n"
+        "which had more than 1 row (--max-batch)\n"
     ) in done.stdout
     assert "\n         only 3 requests for 4 clients: the others send nothing\n" in done.stdout
 

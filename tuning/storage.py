@@ -11,6 +11,7 @@ import optuna
 import sqlalchemy
 from optuna.storages import BaseStorage, RDBStorage
 
+from calibration.engine import first_line
 from tuning.errors import TuningError
 from tuning.journal import Journal, Journaled, SpoiltError
 
@@ -85,11 +86,6 @@ def reachable(where: str) -> Iterator[None]:
         raise TuningError(
             f"{shown(where)}: does not answer ({first_line(cause)}); finished trials are kept, the same command goes on"
         ) from error
-
-
-def first_line(error: BaseException) -> str:
-    """Return what an error says, in one line."""
-    return " ".join(str(error).splitlines()[0].split()) if str(error) else type(error).__name__
 
 
 def _open(where: str) -> BaseStorage:

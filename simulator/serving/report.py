@@ -83,10 +83,10 @@ def _idle(result: ServedResult) -> list[str]:
 
 
 def _crowded(result: ServedResult) -> str:
-    share = result.crowded / result.decode_ticks
+    share, most = result.crowded / result.decode_ticks, result.service.server.max_batch
     return (
         f"{result.policy}: nobody was asked for a proposal in {share * 100:.3g} % of the decode ticks, "
-        f"which had more than {result.service.server.max_batch} rows (--max-batch)"
+        f"which had more than {most} row{'s' * (most > 1)} (--max-batch)"
     )
 
 
