@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from policies import Policy
+from tuning.confirmation import Confirmation
 from tuning.dimension import Value
 from tuning.effect import FEWEST
 from tuning.inquiry import Inquiry
@@ -21,6 +22,8 @@ class Answer:
     task: Work
     found: Found
     verdict: Verdict
+    confirmation: Confirmation | None = None
+    """What the engine said of it; None where nobody asked, or nothing is recommended."""
 
     @property
     def policy(self) -> Policy:
@@ -33,9 +36,14 @@ class Answer:
         return changes(self.inquiry.problem, self.found.candidate)
 
     @property
-    def recommended(self) -> bool:
-        """Whether what was found should replace the shipped constants."""
+    def promising(self) -> bool:
+        """Whether what was found should replace the shipped constants, as far as the model knows."""
         return self.found.feasible and bool(self.changes) and self.verdict.recommended
+
+    @property
+    def recommended(self) -> bool:
+        """Whether what was found should replace the shipped constants, the engine agreeing if it was asked."""
+        return self.promising and (self.confirmation is None or self.confirmation.holds)
 
     @property
     def reason(self) -> str:
@@ -45,8 +53,11 @@ class Answer:
         if not self.found.feasible:
             broken = self.found.candidate.score.broken
             return f"no settings that were tried keep the rules; the least bad break {broken}"
-        if self.recommended:
-            return interval
+        if self.promising:
+            if self.confirmation is None:
+                return interval
+            said = "on the engine" if self.recommended else "the engine does not confirm it"
+            return f"{interval}; {said}, {self.confirmation}"
         if not self.changes:
             why = "nothing that was tried is faster on the tuning split"
         elif effect.requests < FEWEST:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,16 @@ import click
 import calibration
 import traces
 from calibration import ProfileError
+from calibration.engine import EngineError
 from calibration.host_clock import today
 from calibration.progress import counted
 from policies import PolicyError, assignments
 from simulator import console
 from simulator.errors import SimulationError
+from simulator.replay.errors import ReplayError
 from simulator.serving.options import chosen_service, tuning_options
 from traces import TraceError
+from tuning.confirm_options import CONFIRMING, confirming_options
 from tuning.errors import TuningError
 from tuning.score import Rules
 
@@ -40,7 +44,7 @@ Examples:
 A study goes on where it ended: the same command joins it, on this machine or, with a database as --storage, on many.
 Ctrl-C keeps what is finished.
 
-Exit code 3: no settings that were tried keep the rules; the least bad are shown.
+Exit code 3: no settings that were tried keep the rules (the least bad are shown), or --confirm refutes them.
 """
 
 
@@ -98,6 +102,7 @@ def comparable(context: click.Context, option: click.Parameter, value: float | N
 @click.option("--force", is_flag=True, help="Overwrite a file that is there already.")
 @click.option("--emit", type=click.Choice(["mlxcel"]), help="Print the changed constants as source and nothing else.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@confirming_options
 @tuning_options
 @click.version_option(package_name="breakeven")
 def tune(
@@ -121,11 +126,12 @@ def tune(
     force: bool,
     emit: str | None,
     as_json: bool,
-    **serving: Any,
+    **others: Any,
 ) -> None:
     """Parse, search, judge, print."""
     # Only here: Optuna takes half a second to import, and --help need not wait for it.
     from tuning.answer import Answer
+    from tuning.confirming import plan
     from tuning.inquiry import inquiry
     from tuning.output import Form, check, printed, write
     from tuning.rust import check as check_emitted
@@ -136,7 +142,10 @@ def tune(
 
     if emit and as_json:
         raise click.UsageError("--emit and --json: each prints nothing else; give one of them")
-    with console.reports(TraceError, PolicyError, ProfileError, SimulationError, TuningError):
+    confirming = {name: others.pop(name) for name in CONFIRMING}
+    serving = {**others, "seed": seed if others["serve"] else None}
+    errors = (TraceError, PolicyError, ProfileError, SimulationError, TuningError)
+    with console.reports(*errors, EngineError, ReplayError):
         if output is not None:
             check(output, force=force)
         question = inquiry(
@@ -146,11 +155,12 @@ def tune(
             Rules(floor, keep, numbers(weights)),
             fixes=fixes,
             ranges=ranges,
-            service=chosen_service({**serving, "seed": seed if serving["serve"] else None}, pipelined=True),
+            service=chosen_service(serving, pipelined=True),
             interpolate_widths=interpolate_widths,
         )
         if emit:
             check_emitted(question.policy)
+        confirm = plan(question, confirming)
         digests = question.digests(sampler)
         place = Place(storage, study or question.name(sampler))
         if trials is None and timeout is None:
@@ -167,14 +177,22 @@ def tune(
         answer = Answer(question, task, found, judged(question.problem, question.split.held_out, found.candidate))
         form: Form = "json" if as_json else "mlxcel" if emit else "text"
         try:
+            # What took long to find is not lost, whatever becomes of the engine or the disk.
+            if confirm is not None and not interrupted:
+                if answer.promising:
+                    answer = replace(answer, confirmation=confirm.run(answer))
+                else:
+                    console.note("nothing is recommended, so there is nothing to confirm")
             if output is not None:
                 write(output, answer, today())
         finally:
-            # Also where the disk has filled up meanwhile: what took long to find is not lost.
             console.print_text(printed(answer, form, today(), named=bool(profile_names)))
     if interrupted:
         raise click.ClickException(f"interrupted: {len(found.trials)} trials are kept; the same command goes on")
-    if not found.feasible:
+    confirmation = answer.confirmation
+    if confirmation and confirmation.missing:
+        raise click.ClickException(f"interrupted: {confirmation.missing} runs are missing; --save goes on from there")
+    if not found.feasible or (answer.promising and not answer.recommended):
         click.get_current_context().exit(3)
 
 

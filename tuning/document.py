@@ -48,6 +48,7 @@ def document(answer: Answer, day: str) -> dict[str, Any]:
         "tuning": _comparison(answer.found.comparison, names),
         "held_out": _comparison(answer.verdict.comparison, names)
         | {"effect": {"ratio": effect.ratio, "low": effect.low, "high": effect.high, "requests": effect.requests}},
+        "confirmation": answer.confirmation.document() if answer.confirmation else None,
         "constants": [_constant(one) for one in answer.found.constants],
         "evidence": evidence(answer, day),
         "trials": [_trial(trial) for trial in answer.found.trials],

@@ -20,6 +20,8 @@ def evidence(answer: Answer, day: str) -> dict[str, str]:
     tuning, held_out = len(inquiry.split.tuning), len(inquiry.split.held_out)
     prose = verdict.comparison.score("found").prose
     digests = ", ".join(f"{part} {digest}" for part, digest in inquiry.digests(answer.task.sampler).items())
+    confirmed = answer.confirmation
+    measured = {"measured": f"{confirmed}; {confirmed.model}"} if confirmed else {}
     return {
         "recommended": "yes" if answer.recommended else f"no: {answer.reason}",
         "value": values(answer.changes),
@@ -31,6 +33,7 @@ def evidence(answer: Answer, day: str) -> dict[str, str]:
             f"{verdict.effect} the shipped constants, {held_out} requests; "
             f"slowest prose request {prose:.3f} times plain decoding"
         ),
+        **measured,
         "date": day,
         "digests": digests,
     }

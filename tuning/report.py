@@ -10,6 +10,7 @@ from simulator.console import one_line
 from simulator.report import heading, published_alike, table
 from tuning.answer import Answer
 from tuning.comparison import Comparison
+from tuning.confirmation import COLUMNS, Confirmation
 from tuning.dimension import shown
 from tuning.inquiry import Inquiry
 from tuning.sensitivity import Constant, order
@@ -33,6 +34,7 @@ def report(answer: Answer, *, named: bool) -> str:
         "\n".join(_question(answer)),
         *(_machine(answer, place) for place in range(len(inquiry.problem.profiles))),
         _constants(answer.found.constants),
+        *([_confirmation(answer.confirmation)] if answer.confirmation else []),
         "\n".join(_answer(answer)),
     ]
     return "\n\n".join(blocks)
@@ -110,6 +112,23 @@ def _constants(constants: Sequence[Constant]) -> str:
         share = "-" if one.importance is None else f"{one.importance * 100:.0f} %"
         rows.append((one.name, shown(one.shipped), shown(one.found), back, shown(low), shown(high), share))
     return table(rows)
+
+
+def _confirmation(found: Confirmation) -> str:
+    """Show decode speedups as predicted, as measured, and in the worst round of each column."""
+    count = len(found.rounds["found"])
+    first = "" if found.tokens is None else f", first {found.tokens} tokens"
+    requests = str(len(found.requests))
+    rows: list[Row] = [("decode speedup", "requests", "plain", *COLUMNS)]
+    rows.append(_row("predicted", requests, {name: found.overall(found.predicted[name]) for name in COLUMNS}, COLUMNS))
+    rows.append(_row("measured", requests, {name: found.overall(found.measured[name]) for name in COLUMNS}, COLUMNS))
+    rows.append(_row("worst round", requests, {name: found.worst(name) for name in COLUMNS}, COLUMNS))
+    slowest = {name: found.worst_prose(found.measured[name]) for name in COLUMNS}
+    known = {name: figure for name, figure in slowest.items() if figure is not None}
+    if known:
+        rows.append(_row("slowest prose", requests, known, COLUMNS))
+    title = f"engine   {found.model}: held-out requests{first}, {count} round{'s' * (count > 1)}"
+    return f"{one_line(title)}\n\n{table(rows)}"
 
 
 def _answer(answer: Answer) -> list[str]:

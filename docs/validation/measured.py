@@ -27,8 +27,10 @@ import traces
 from simulator.report import table
 from traces import Request
 
-HERE = Path(__file__).with_suffix("")
-SHIPPED = Path(calibration.__file__).parent / "profiles"
+ROOT = Path(calibration.__file__).parent.parent
+"""Commands run here, so that what they write names no directory of one machine."""
+HERE = Path(__file__).resolve().with_suffix("").relative_to(ROOT)
+SHIPPED = Path("calibration/profiles")
 POLICIES = ("graded", "gated", "fixed")
 PROMPTS = ("chat", "story", "email", "copy", "edit_json", "edit_code")
 TOKENS = 96
@@ -63,7 +65,7 @@ class Regime:
 
 
 REGIMES = (
-    Regime("tiny", str(HERE / "tiny-llama"), None, 50, ("--rounds", "50", "--contexts", "16,256,640")),
+    Regime("tiny", str(HERE / "tiny-llama"), None, 50, ("--rounds", "150", "--contexts", "16,256,640")),
     Regime("epyc-smollm2-135m-float32-openblas", "smollm2", "float32", 6, preload=OPENBLAS),
     Regime("epyc-smollm2-135m-bfloat16", "smollm2", "bfloat16", 6),
     Regime("epyc-smollm2-135m-bfloat16-host-work-20ms", "smollm2", "bfloat16", 6, ("--host-work", "20ms")),
@@ -74,6 +76,7 @@ REGIMES = (
 
 def main() -> None:
     """Measure what was asked for, then print what there is."""
+    os.chdir(ROOT)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--measure", nargs="*", metavar="REGIME", help="all of them unless named")
     wanted = parser.parse_args().measure

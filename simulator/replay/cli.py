@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 import calibration
 import traces
-from calibration import ProfileError, checkpoints, this_machine
-from calibration.engine import Engine, EngineError
+from calibration import ProfileError, checkpoints
+from calibration.engine import EngineError
 from calibration.measuring.assembling import drawn_again
 from calibration.measuring.samples import read
 from calibration.profile_file import folder
-from calibration.progress import counted
 from calibration.resources import enough_memory
 from policies import PolicyError
 from simulator import console
@@ -23,8 +21,9 @@ from simulator.chosen import chosen_policies
 from simulator.oracle import Oracle
 from simulator.replay import matching
 from simulator.replay.errors import ReplayError
+from simulator.replay.measuring import Checks, finished
 from simulator.replay.report import answers, document, text
-from simulator.replay.session import Mode, Session, Setup, measure
+from simulator.replay.session import Mode, Session, Setup
 from simulator.replay.store import Store
 from simulator.results import side_by_side
 from simulator.two_clocks import TwoClocks
@@ -63,36 +62,6 @@ def share(context: click.Context, option: click.Parameter, text: str | None) -> 
     if not 0 < found < 1:
         raise click.BadParameter(f"{text!r} must be above 0 % and below 100 %")
     return found
-
-
-@dataclass(frozen=True)
-class Checks:
-    """What an engine has to pass before anything is measured."""
-
-    trace: Trace
-    setup: Setup
-    profile: calibration.Profile
-    allow_mismatch: bool
-
-    def open(self) -> Engine:
-        """Open the engine and check it.
-
-        Raises:
-            EngineError: it cannot be opened.
-            ReplayError: it does not belong to the trace or the profile.
-        """
-        engine = checkpoints.open_engine(self.setup.model, self.setup.dtype)
-        found = engine.provenance()
-        matching.check_tokens(self.setup.requests, engine)
-        wrong = list(matching.mismatches(self.trace.header, found, self.profile, this_machine.machine()))
-        dtype = matching.other_dtype(self.trace.header, found)
-        if dtype and self.setup.mode == "free":
-            wrong.append(dtype)
-        if wrong and not self.allow_mismatch:
-            raise ReplayError(f"{wrong[0]}; --allow-mismatch replays it anyway")
-        for line in dict.fromkeys([*wrong, *([dtype] if dtype else [])]):
-            console.note(line)
-        return engine
 
 
 @click.command(cls=console.Command, help=HELP, context_settings={"max_content_width": 120})
@@ -146,7 +115,7 @@ def replay(
         setup = Setup(where, model, dtype, requests, tuple(chosen), costs, mode, rounds, seed, sampler)
         session = Session(setup, Store(save))
         predict(setup)
-        interrupted = not measured(session, Checks(trace, setup, profile, allow_mismatch))
+        interrupted = not finished(session, Checks([trace.header], setup, profile, allow_mismatch))
         drawn = resampled(profile, folder(profile_name or profile.name))
         clocks = [TwoClocks(one.costs(interpolate_widths=interpolate_widths)) for one in drawn]
         found = answers(session, TwoClocks(costs), dict(trace.header), clocks)
@@ -168,22 +137,6 @@ def replay(
         )
     if defects or far:
         click.get_current_context().exit(3)
-
-
-def measured(session: Session, checks: Checks) -> bool:
-    """Measure what is missing and return whether nobody interrupted.
-
-    Raises:
-        ReplayError: interrupted before one repeat of any request was complete.
-    """
-    try:
-        with counted(session.left, "measuring") as done:
-            measure(session, checks.open, done)
-    except KeyboardInterrupt:
-        if not session.repeats:
-            raise ReplayError("interrupted before every run was measured once; with --save it goes on") from None
-        return False
-    return True
 
 
 def predict(setup: Setup) -> None:
