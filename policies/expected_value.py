@@ -60,10 +60,13 @@ class Valuer(Governor):
         self._rows = 1
         self._shift = 0.0
         self._claim: Claim | None = None
+        self._asked = False
+        """Whether anybody asked right behind the last claim; if then nothing was found, it failed."""
         self._proposed = 0
 
     def budget(self, state: State) -> int:
         """Return a full block: how much of it pays is seen once it is known what was found."""
+        self._notice(state.context)
         return self._policy.max_draft
 
     def choose(self, state: State, match: Match) -> int:
@@ -71,7 +74,7 @@ class Valuer(Governor):
         if state.rows != self._rows:
             self._rows, self._prices = state.rows, self._machine.among(state.rows)
         length = self._settled(state.context, match.length)
-        self._claim = Claim(state.context, length)
+        self._claim, self._asked = Claim(state.context, length), False
         if not state.in_flight:
             self._proposed, _ = self._best(state.context, length, match.tokens)
             return self._proposed
@@ -89,11 +92,16 @@ class Valuer(Governor):
             self._learn(length + accepted, False)
             self._claim = None
         else:
-            self._claim = Claim(context + accepted, length + accepted)
+            self._claim, self._asked = Claim(context + accepted, length + accepted), False
 
     def rest(self, context: int, asks: int) -> int:
         """Take nothing: what is asked is granted, and only what is found changes anything."""
+        self._notice(context)
         return 0
+
+    def _notice(self, context: int) -> None:
+        if self._claim is not None and context == self._claim.context + 1:
+            self._asked = True
 
     def _settled(self, context: int, found: int) -> int:
         """Learn what became of the last claim, and return the length of the match now.
@@ -107,6 +115,8 @@ class Valuer(Governor):
         before, length = self._claim
         if context == before:
             return length
+        if not self._asked:
+            return found  # a server may not have asked for a while, and nobody knows what became of it
         true = context == before + 1 and found >= min(length + 1, self._policy.ngram_max)
         self._learn(length, true)
         return length + 1 if true else found

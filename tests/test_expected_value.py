@@ -86,7 +86,19 @@ def test_a_match_is_longer_than_what_is_looked_up_and_ends_with_a_gap() -> None:
 
     end = followed(governor, 40)
     assert asked(governor, end) == 7
+    governor.budget(State(1000, end + 1, False, 0, 1))  # and nothing is found
     assert asked(governor, end + 2) < 7
+
+
+def test_what_became_of_a_match_is_unknown_where_nobody_asked() -> None:
+    silent, failed, fresh_row = (fresh(machine(0.1), surprise=4.0) for _ in range(3))
+    for governor in (silent, failed):
+        followed(governor, 1)
+    failed.budget(State(1000, 101, False, 0, 1))
+
+    proposed = [asked(governor, 110) for governor in (silent, failed, fresh_row)]
+
+    assert proposed[0] == proposed[2] > proposed[1]
 
 
 def test_a_whole_block_that_lands_lengthens_the_match() -> None:
