@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from itertools import cycle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,9 +15,9 @@ import policies
 from calibration import Costs
 from calibration.engine import Sampler
 from calibration.scripted_engine import ScriptedEngine
-from policies import Policy
+from policies import UNLIMITED, Policy
 from simulator import run
-from simulator.replay.execution import Choice, Execution, Script, execute
+from simulator.replay.execution import Choice, Execution, Reply, Script
 from simulator.replay.parity import compare, judge
 from simulator.run import Run
 from simulator.two_clocks import TwoClocks
@@ -26,7 +29,18 @@ def replayed(request: Request, policy: Policy, costs: Costs, *, free: bool = Fal
     engine = ScriptedEngine.of([request], costs)
     engine.prefill(request.prompt.tolist(), Sampler())
     word = Choice(request, engine.eos) if free else Script(request)
-    return execute(engine, request, policy, costs, word, first=engine.read().token)
+    return decoded(engine, request, policy, costs, word, engine.read().token)
+
+
+def decoded(
+    engine: ScriptedEngine, request: Request, policy: Policy, costs: Costs, word: Script | Choice, first: int
+) -> Execution:
+    """Decode a reply in one turn, and take the engine back to the prompt."""
+    reply = Reply(engine, request, policy, costs, word, first=first)
+    reply.go_on(UNLIMITED)
+    assert reply.finished
+    engine.trim(engine.context - len(request.prompt))
+    return reply.execution
 
 
 def check(result: Run, done: Execution, costs: Costs) -> None:
@@ -66,10 +80,37 @@ def test_forced_rounds_do_not_depend_on_what_the_engine_says(request: Request, p
     engine.prefill(request.prompt.tolist(), Sampler())
     engine.read()
 
-    done = execute(engine, request, policy, costs, Script(request), first=int(request.reply[0]))
+    done = decoded(engine, request, policy, costs, Script(request), int(request.reply[0]))
 
     check(run(request, policy, costs), done, costs)
-    assert engine.context == len(request.prompt)
+
+
+@settings(max_examples=300)
+@given(
+    request=strategies.requests(),
+    chosen=st.lists(strategies.any_policies(), min_size=1, max_size=3),
+    costs=strategies.machines(),
+    turns=st.lists(st.integers(1, 9), min_size=1, max_size=8),
+    order=st.randoms(use_true_random=False),
+)
+def test_replies_that_take_turns_take_as_long_as_alone(
+    request: Request, chosen: list[Policy], costs: Costs, turns: list[int], order: random.Random
+) -> None:
+    engine = ScriptedEngine.of([request], costs)
+    engine.prefill(request.prompt.tolist(), Sampler())
+    engine.read()
+    first = int(request.reply[0])
+    replies = [Reply(engine, request, one, costs, Script(request), first=first) for one in [*chosen, *chosen]]
+
+    for tokens in cycle(turns):
+        if not (going := [reply for reply in replies if not reply.finished]):
+            break
+        order.shuffle(going)
+        for reply in going:
+            reply.go_on(tokens)
+
+    for reply, policy in zip(replies, [*chosen, *chosen], strict=True):
+        check(run(request, policy, costs), reply.execution, costs)
 
 
 LOOP = [1, 2, 3, 4, 5, 6, 7, 8]
@@ -83,8 +124,8 @@ def parity_with(wide: dict[int, dict[int, float]], narrow: dict[int, dict[int, f
     engine.prefill(LOOP, Sampler())
     word = Choice(REQUEST, engine.eos)
     first = engine.read().token
-    plain = execute(engine, REQUEST, policies.load("plain"), COSTS, word, first=first)
-    fixed = execute(engine, REQUEST, policies.load("fixed"), COSTS, word, first=first)
+    plain = decoded(engine, REQUEST, policies.load("plain"), COSTS, word, first)
+    fixed = decoded(engine, REQUEST, policies.load("fixed"), COSTS, word, first)
     found = compare(engine, len(LOOP), plain.reply, fixed.reply, fixed.schedule.steps)
     assert engine.context == len(LOOP)
     return str(found)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +17,10 @@ from calibration.engine import Engine
 from calibration.scripted_engine import ScriptedEngine
 from policies import Policy
 from simulator.replay import ReplayError, Session, Setup, measure
+from simulator.replay.execution import Reply
 from simulator.replay.report import Answer, answers
 from simulator.replay.robust import by_kind, estimate, quotient, totals
-from simulator.replay.session import AGAIN, PLAIN, Mode
+from simulator.replay.session import Mode
 from simulator.replay.store import Store
 from simulator.schedule import read_codes
 from simulator.two_clocks import TwoClocks
@@ -76,14 +78,29 @@ def test_on_the_script_the_prediction_is_met(mode: Mode) -> None:
                 assert part.measured_s == pytest.approx(part.predicted_s, abs=1e-5)
 
 
-def test_every_arm_runs_in_every_repeat_in_an_order_of_its_own(tmp_path: Path) -> None:
-    session(setup(repeats=6), tmp_path)
+def test_arms_take_turns_in_every_repeat_in_an_order_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[tuple[str, int]] = []
 
-    lines = [json.loads(line) for line in (tmp_path / "rounds.jsonl").read_text().splitlines()]
-    runs = [(line["repeat"], line["arm"]) for line in lines if line.get("request") == "copy" and "arm" in line]
-    orders = [tuple(arm for repeat, arm in runs if repeat == wanted) for wanted in range(6)]
-    assert {frozenset(order) for order in orders} == {frozenset((PLAIN, AGAIN, "gated", "fixed"))}
-    assert len(set(orders)) > 2
+    class Watched(Reply):
+        """A reply that says whose turn it was, and how many tokens it emitted."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.policy = str(args[2])
+
+        def go_on(self, tokens: int) -> None:
+            before = len(self.execution.reply)
+            super().go_on(tokens)
+            turns.append((self.policy, len(self.execution.reply) - before))
+
+    monkeypatch.setattr("simulator.replay.session.Reply", Watched)
+
+    session(setup(repeats=6))
+
+    plain = Counter(emitted for policy, emitted in turns if policy == "plain")
+    assert set(plain) == {8, 26 % 8, 36 % 8}  # of 27 and 37 tokens, the first of which the prefill emits
+    orders = {tuple(policy for policy, _ in turns[start : start + 4]) for start in range(0, 24, 4)}
+    assert len(orders) > 2
 
 
 def test_a_session_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ class Answer:
         if not self.changes:
             why = "nothing that was tried is faster on the tuning split"
         elif effect.requests < FEWEST:
-            why = f"{effect.requests} held-out requests are too few to tell (at least {FEWEST}); {interval}"
+            why = f"too few to tell: {effect.said} held out, and at least {FEWEST} are needed; {interval}"
         elif not effect.gains:
             why = f"no gain outside noise; {interval}"
         else:

@@ -37,9 +37,23 @@ class Effect:
         return f"{self.ratio:.3f} times ({LEVEL * 100:.0f} % interval {self.low:.3f} to {self.high:.3f})"
 
     @property
+    def said(self) -> str:
+        """The number of requests in words."""
+        return requests(self.requests)
+
+    @property
     def gains(self) -> bool:
         """Whether there is a gain outside noise."""
         return self.low > 1 and self.requests >= FEWEST
+
+
+def requests(count: int) -> str:
+    """Return a number of requests in words.
+
+    >>> requests(1), requests(6)
+    ('1 request', '6 requests')
+    """
+    return f"{count} request{'s' * (count != 1)}"
 
 
 def effect(judge: Judge, speedups: Speedups, seed: int = 0) -> Effect:

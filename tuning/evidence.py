@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tuning.answer import Answer
 from tuning.dimension import shown
+from tuning.effect import requests
 
 
 def evidence(answer: Answer, day: str) -> dict[str, str]:
@@ -17,7 +18,7 @@ def evidence(answer: Answer, day: str) -> dict[str, str]:
     """
     inquiry, found, verdict = answer.inquiry, answer.found, answer.verdict
     profiles = ", ".join(profile.name for profile in inquiry.problem.profiles)
-    tuning, held_out = len(inquiry.split.tuning), len(inquiry.split.held_out)
+    sources = ", ".join(trace.source for trace in inquiry.traces)
     prose = verdict.comparison.score("found").prose
     digests = ", ".join(f"{part} {digest}" for part, digest in inquiry.digests(answer.task.sampler).items())
     confirmed = answer.confirmation
@@ -26,11 +27,11 @@ def evidence(answer: Answer, day: str) -> dict[str, str]:
         "recommended": "yes" if answer.recommended else f"no: {answer.reason}",
         "value": values(answer.changes),
         "derived_from": (
-            f"{tuning} tuning requests of {', '.join(trace.source for trace in inquiry.traces)} on {profiles}; "
+            f"{requests(len(inquiry.split.tuning))} for tuning of {sources} on {profiles}; "
             f"{len(found.trials)} trials ({answer.task.sampler}, seed {answer.task.seed})"
         ),
         "held_out": (
-            f"{verdict.effect} the shipped constants, {held_out} requests; "
+            f"{verdict.effect} the shipped constants, {verdict.effect.said}; "
             f"slowest prose request {prose:.3f} times plain decoding"
         ),
         **measured,

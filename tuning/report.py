@@ -12,6 +12,7 @@ from tuning.answer import Answer
 from tuning.comparison import Comparison
 from tuning.confirmation import COLUMNS, Confirmation
 from tuning.dimension import shown
+from tuning.effect import requests
 from tuning.inquiry import Inquiry
 from tuning.sensitivity import Constant, order
 from tuning.space import set_line
@@ -62,7 +63,7 @@ def _question(answer: Answer) -> list[str]:
     weights = "".join(f", {name} weighs {weight:g}" for name, weight in rules.weights.items())
     lines = [
         one_line(f"traces   {', '.join(trace.source for trace in inquiry.traces)}, of {', '.join(models)}"),
-        f"split    {len(parts.tuning)} requests for tuning, {len(parts.held_out)} held out, by {parts.rule}",
+        f"split    {requests(len(parts.tuning))} for tuning, {len(parts.held_out)} held out, by {parts.rule}",
         f"policy   {inquiry.policy}: {count} setting{'s' * (count > 1)} searched{fixed}",
         *(f"         {note}" for note in problem.space.notes),
         *([f"server   {problem.service}"] if problem.service else []),
@@ -116,18 +117,18 @@ def _constants(constants: Sequence[Constant]) -> str:
 
 def _confirmation(found: Confirmation) -> str:
     """Show decode speedups as predicted, as measured, and in the worst round of each column."""
-    count = len(found.rounds["found"])
+    rounds = len(found.rounds["found"])
     first = "" if found.tokens is None else f", first {found.tokens} tokens"
-    requests = str(len(found.requests))
+    count = str(len(found.requests))
     rows: list[Row] = [("decode speedup", "requests", "plain", *COLUMNS)]
-    rows.append(_row("predicted", requests, {name: found.overall(found.predicted[name]) for name in COLUMNS}, COLUMNS))
-    rows.append(_row("measured", requests, {name: found.overall(found.measured[name]) for name in COLUMNS}, COLUMNS))
-    rows.append(_row("worst round", requests, {name: found.worst(name) for name in COLUMNS}, COLUMNS))
+    rows.append(_row("predicted", count, {name: found.overall(found.predicted[name]) for name in COLUMNS}, COLUMNS))
+    rows.append(_row("measured", count, {name: found.overall(found.measured[name]) for name in COLUMNS}, COLUMNS))
+    rows.append(_row("worst round", count, {name: found.worst(name) for name in COLUMNS}, COLUMNS))
     slowest = {name: found.worst_prose(found.measured[name]) for name in COLUMNS}
     known = {name: figure for name, figure in slowest.items() if figure is not None}
     if known:
-        rows.append(_row("slowest prose", requests, known, COLUMNS))
-    title = f"engine   {found.model}: held-out requests{first}, {count} round{'s' * (count > 1)}"
+        rows.append(_row("slowest prose", count, known, COLUMNS))
+    title = f"engine   {found.model}: held-out requests{first}, {rounds} round{'s' * (rounds > 1)}"
     return f"{one_line(title)}\n\n{table(rows)}"
 
 
@@ -136,7 +137,7 @@ def _answer(answer: Answer) -> list[str]:
     found = set_line(answer.changes)
     lines = [
         f"found      {f'--policy {answer.inquiry.policy} {found}' if found else 'the shipped constants'}",
-        f"held out   {effect} as fast as the shipped constants, {effect.requests} requests",
+        f"held out   {effect} as fast as the shipped constants, {effect.said}",
     ]
     words = "use what was found" if answer.recommended else "keep the shipped constants"
     if not answer.found.feasible:

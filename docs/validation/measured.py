@@ -16,6 +16,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,16 @@ from typing import Any
 import numpy as np
 
 import calibration
+import policies
 import traces
+from simulator.recorded import Recording
+from simulator.replay.matching import first_tokens
 from simulator.report import table
+from simulator.simulation import simulate
+from simulator.two_clocks import TwoClocks
 from traces import Request
 
-ROOT = Path(calibration.__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 """Commands run here, so that what they write names no directory of one machine."""
 HERE = Path(__file__).resolve().with_suffix("").relative_to(ROOT)
 SHIPPED = Path("calibration/profiles")
@@ -36,6 +42,8 @@ PROMPTS = ("chat", "story", "email", "copy", "edit_json", "edit_code")
 TOKENS = 96
 VOCABULARY = 1024
 """Of the tiny model: more than the distinct tokens of any request."""
+QUIET = 0.3
+"""A load average below which nothing else is running."""
 OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0"
 
 
@@ -57,6 +65,11 @@ class Regime:
     def profile(self) -> Path:
         """The file of the profile: a shipped one, except that of the tiny model."""
         return (HERE if self.name == "tiny" else SHIPPED) / f"{self.name}.yaml"
+
+    @property
+    def again(self) -> Path:
+        """The file of the profile that was measured after it, to see whether it says the same."""
+        return HERE / f"{self.name}-again.yaml"
 
     @property
     def document(self) -> Path:
@@ -92,7 +105,7 @@ def main() -> None:
 def measure(regime: Regime) -> None:
     """Record, calibrate and replay what is missing of one regime."""
     model = ["--model", regime.model, *(["--dtype", regime.dtype] if regime.dtype else [])]
-    trace = HERE / f"{Path(regime.model).name}.jsonl.gz"
+    trace = trace_of(regime)
     if regime.name == "tiny" and not Path(regime.model).is_dir():
         from tests import random_checkpoints
 
@@ -105,19 +118,29 @@ def measure(regime: Regime) -> None:
             traces.write(trace, {"model": Path(regime.model).name}, map(renumbered, requests))
         else:
             traces.write(trace, shipped[0].header, requests)
-    if not regime.profile.is_file():
-        run("calibrate", *model, *regime.calibration, "-o", str(regime.profile), preload=regime.preload)
+    for profile in (regime.profile, regime.again):
+        if not profile.is_file():
+            settle()
+            run("calibrate", *model, *regime.calibration, "-o", str(profile), preload=regime.preload)
     kept = HERE / regime.name
     options = [option for policy in POLICIES for option in ("--policy", policy)]
     options += [option for prompt in PROMPTS for option in ("--request", prompt)]
     options += ["--rounds", str(regime.rounds), "--tokens", str(TOKENS), "--save", str(kept), "--json"]
-    profile = ["--profile", str(regime.profile)]
-    said = run("replay", *model, "--trace", str(trace), *profile, *options, preload=regime.preload)
+    options += ["--profile", str(regime.profile), "--trace", str(trace)]
+    said = run("replay", *model, *options, preload=regime.preload)
     regime.document.write_bytes(gzip.compress(said.encode(), mtime=0))
     rounds = kept / "rounds.jsonl"
     if rounds.is_file():
         rounds.with_name("rounds.jsonl.gz").write_bytes(gzip.compress(rounds.read_bytes(), mtime=0))
         rounds.unlink()
+
+
+def settle() -> None:
+    """Wait until the load average has forgotten what ran before, three minutes at most."""
+    for _ in range(18):
+        if os.getloadavg()[0] < QUIET:
+            return
+        time.sleep(10)
 
 
 def renumbered(request: Request) -> Request:
@@ -150,15 +173,32 @@ def report(regime: Regime) -> str:
     counted = [one for _, one in cells if counts(one, regime)]
     errors = [abs(one["error"]) for one in counted]
     nulls = [abs(one["null_speedup"] - 1) for _, one in cells]
+    first, second = (predicted(regime, profile) for profile in (regime.profile, regime.again))
+    apart = [abs(one / other - 1) for one, other in zip(first, second, strict=True)]
     lines = [
         f"{regime.name}: {len(counted)} of {len(cells)} cells count",
         table(rows),
         f"error of those that count: median {np.median(errors):.1%}, 95th percentile {np.percentile(errors, 95):.1%}"
         if errors
         else "no cell counts",
+        f"profile measured twice: predictions differ by {np.median(apart):.1%} in the median, {max(apart):.1%} at most",
         f"null arm of all: median {np.median(nulls):.1%}, 95th percentile {np.percentile(nulls, 95):.1%}",
     ]
     return "\n".join(lines)
+
+
+def predicted(regime: Regime, profile: Path) -> list[float]:
+    """Return the decode speedup of every cell by a profile."""
+    clocks = TwoClocks(calibration.load(str(profile)).costs())
+    trace = traces.load(str(trace_of(regime)))
+    recordings = [Recording(first_tokens(request, TOKENS)) for request in trace.requests]
+    runs = [simulate(one, policies.load(name), clocks) for name in POLICIES for one in recordings]
+    return [run.plain_decode_s / run.decode_s for run in runs]
+
+
+def trace_of(regime: Regime) -> Path:
+    """Return the file of what a regime's engine is forced along."""
+    return HERE / f"{Path(regime.model).name}.jsonl.gz"
 
 
 def counts(one: dict[str, Any], regime: Regime) -> bool:

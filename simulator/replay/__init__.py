@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simulator.replay.errors import ReplayError
-from simulator.replay.execution import Execution, execute
+from simulator.replay.execution import Execution, Reply
 from simulator.replay.session import Session, Setup, measure
 
-__all__ = ["Execution", "ReplayError", "Session", "Setup", "execute", "measure"]
+__all__ = ["Execution", "ReplayError", "Reply", "Session", "Setup", "measure"]

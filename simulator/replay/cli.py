@@ -78,7 +78,7 @@ def share(context: click.Context, option: click.Parameter, text: str | None) -> 
 @click.option("--request", "ids", multiple=True, metavar="ID", help="Only this request; may repeat.")
 @click.option("--within", callback=share, metavar="SHARE", help="Exit with 3 if a prediction is further off, as 5%.")
 @click.option("--save", type=click.Path(path_type=Path), metavar="DIR", help="Keep the raw rounds, or go on with them.")
-@click.option("--seed", default=0, show_default=True, help="Of the order within a round.")
+@click.option("--seed", default=0, show_default=True, help="Of the order of turns.")
 @click.option("--allow-mismatch", is_flag=True, help="Replay a trace or profile of another model or machine.")
 @click.option("--interpolate-widths", is_flag=True, help="Fill in widths between those that the profile has.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")

@@ -6,9 +6,8 @@ were simulated. Free, the engine's own tokens decide.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from calibration.engine import Engine
 from policies import UNLIMITED, Drafter, LookupPolicy, NgramIndex, NoLookup, Policy, Prices
@@ -29,6 +28,10 @@ class Execution:
     """The tokens emitted, the prefill's included."""
     seconds: tuple[float, ...]
     """The host's time for each step, from the end of the one before; together the whole decode time."""
+
+
+LEAD_IN = 1
+"""Steps that a pipelined reply takes, without being timed, before its turn goes on."""
 
 
 def limit(request: Request) -> int:
@@ -68,87 +71,126 @@ class Choice:
         return emitted == self._end
 
 
-class _Loop:
-    """One reply in progress."""
+class Reply:
+    """One request being decoded on an engine under one policy.
 
-    def __init__(self, engine: Engine, request: Request, word: Script | Choice, first: int) -> None:
-        self.engine = engine
-        self.word = word
-        self.seen: list[int] = [*request.prompt.tolist(), first]
-        self.start = len(request.prompt)
+    Several may take turns on one engine that holds their prompt: what positions hold is the same for all that are
+    forced along one recording, so each only needs the KV state to be as long as it left it, and, where it had a step in
+    flight, a step or two to be in flight again before its time goes on.
+    """
 
-    def do(self, step: Step, proposal: Callable[[int], list[int]]) -> Event:
+    def __init__(
+        self, engine: Engine, request: Request, policy: Policy, prices: Prices, word: Script | Choice, *, first: int
+    ) -> None:
+        """Get ready; nothing is decoded yet.
+
+        Args:
+            engine: its KV state holds the prompt, and every result is read.
+            request: what to decode.
+            policy: what proposes.
+            prices: what a policy may know of the machine; `host_work_s`, if any, is spent for real.
+            word: whose tokens count.
+            first: the prefill's token.
+        """
+        self._engine = engine
+        self._word = word
+        self._seen: list[int] = [*request.prompt.tolist(), first]
+        self._start = len(request.prompt)
+        self._index = _index(policy, self._seen)
+        self._drafter = Drafter(policy.governor(prices), self._index, len(self._seen)) if request.eligible else None
+        self._steps = decode(
+            self._drafter, limit(request), pipelined=request.pipelinable, pipeline_after=policy.pipeline_after
+        )
+        self._work_s: float = getattr(prices, "host_work_s", 0.0)
+        self._events: list[Event] = []
+        self._seconds: list[float] = []
+        self._in_flight = False
+        self._step = None if self._ended else next(self._steps, None)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to decode."""
+        return self._step is None
+
+    @property
+    def execution(self) -> Execution:
+        """What the engine did so far."""
+        drafter = self._drafter
+        asked = (drafter.paused_rounds, drafter.shadow_confirmations) if drafter else (0, 0)
+        return Execution(Schedule(tuple(self._events), *asked), tuple(self._seen[self._start :]), tuple(self._seconds))
+
+    def go_on(self, tokens: int) -> None:
+        """Decode until so many further tokens are emitted, or the end; a step that emits more is not cut."""
+        self._resume()
+        enough = len(self._seen) + tokens
+        before_s = self._engine.clock_s()
+        while self._step is not None and len(self._seen) < enough:
+            event = self._do(self._step)
+            if self._work_s and event.emitted:
+                self._engine.work(event.emitted * self._work_s)
+            after_s = self._engine.clock_s()
+            self._events.append(event)
+            self._seconds.append(after_s - before_s)
+            before_s = after_s
+            try:
+                self._step = self._steps.send((event.emitted, event.accepted, event.stop or self._ended))
+            except StopIteration:
+                self._step = None
+
+    def _resume(self) -> None:
+        """Make the KV state as long as it was, and begin to pipeline again if a step was in flight."""
+        engine = self._engine
+        known = len(self._seen) - 1
+        led = min(LEAD_IN, known - self._start) if self._in_flight else 0
+        engine.trim(max(0, engine.context - (known - led)))
+        if engine.context < known - led:
+            engine.fill(self._seen[engine.context : known - led])
+        if not self._in_flight:
+            return
+        engine.submit(self._seen[known - led])
+        for _ in range(led):
+            engine.submit()
+            engine.read()
+            if self._work_s:
+                engine.work(self._work_s)
+
+    def _do(self, step: Step) -> Event:
         """Do one step and say what came out."""
         code, count = step
-        engine = self.engine
+        engine = self._engine
         if code == "B":
-            engine.submit(self.seen[-1])
+            engine.submit(self._seen[-1])
+            self._in_flight = True
             return Event(code, count, 0, 0, False)
         if code in "SV":
-            proposed = proposal(count) if code == "V" else []
-            chosen = engine.forward([self.seen[-1], *proposed])
+            proposed = self._index.proposal(len(self._seen), count) if code == "V" else []
+            chosen = engine.forward([self._seen[-1], *proposed])
             event = self._walk(step, chosen, proposed)
             if event.accepted < len(proposed):
                 engine.trim(len(proposed) - event.accepted)
             return event
         if code == "P":
             engine.submit()
+        self._in_flight = code == "P"
         return self._walk(step, [engine.read().token], [])
 
     def _walk(self, step: Step, chosen: Sequence[int], proposed: Sequence[int]) -> Event:
         """Emit position by position, and go on only where the proposal was right."""
         emitted = accepted = 0
         for place, token in enumerate(chosen):
-            said = self.word.token(len(self.seen) - self.start, token)
+            said = self._word.token(len(self._seen) - self._start, token)
             if said is None:
                 return Event(*step, emitted, accepted, True)
-            self.seen.append(said)
+            self._seen.append(said)
             emitted += 1
-            if self.ended or place == len(proposed) or proposed[place] != said:
+            if self._ended or place == len(proposed) or proposed[place] != said:
                 break
             accepted += 1
         return Event(*step, emitted, accepted, False)
 
     @property
-    def ended(self) -> bool:
-        return self.word.ended(len(self.seen) - self.start)
-
-
-def execute(
-    engine: Engine, request: Request, policy: Policy, prices: Prices, word: Script | Choice, *, first: int
-) -> Execution:
-    """Decode one request on an engine that holds its prompt, and leave the engine as it was found.
-
-    Args:
-        engine: its KV state holds the prompt and nothing else, and every result is read.
-        request: what to decode.
-        policy: what proposes.
-        prices: what a policy may know of the machine; `host_work_s`, if any, is spent for real.
-        word: whose tokens count.
-        first: the prefill's token.
-    """
-    loop = _Loop(engine, request, word, first)
-    index = _index(policy, loop.seen)
-    drafter = Drafter(policy.governor(prices), index, len(loop.seen)) if request.eligible else None
-    steps = decode(drafter, limit(request), pipelined=request.pipelinable, pipeline_after=policy.pipeline_after)
-    work_s = getattr(prices, "host_work_s", 0.0)
-    events: list[Event] = []
-    passed_s = [engine.clock_s()]
-    try:
-        step = next(steps) if not loop.ended else None
-        while step is not None:
-            event = loop.do(step, lambda count: index.proposal(len(loop.seen), count))
-            if work_s and event.emitted:
-                engine.work(event.emitted * work_s)
-            passed_s.append(engine.clock_s())
-            events.append(event)
-            step = steps.send((event.emitted, event.accepted, event.stop or loop.ended))
-    except StopIteration:
-        pass
-    engine.trim(engine.context - len(request.prompt))
-    seconds = tuple(after - before for before, after in pairwise(passed_s))
-    asked = (drafter.paused_rounds, drafter.shadow_confirmations) if drafter else (0, 0)
-    return Execution(Schedule(tuple(events), *asked), tuple(loop.seen[loop.start :]), seconds)
+    def _ended(self) -> bool:
+        return self._word.ended(len(self._seen) - self._start)
 
 
 class _Nothing(NoLookup):

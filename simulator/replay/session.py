@@ -1,4 +1,4 @@
-"""A replay session: plain decoding, plain decoding again and every policy, in random order within every repeat."""
+"""A replay session: plain decoding, plain decoding again and every policy, taking turns within every repeat."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 
 from calibration import Costs
 from calibration.engine import Engine, Sampler
-from policies import LookupPolicy, Policy
+from policies import UNLIMITED, LookupPolicy, Policy
 from policies.plain import Plain
 from simulator.replay import parity
 from simulator.replay.errors import ReplayError
-from simulator.replay.execution import BEYOND, Choice, Script, execute
+from simulator.replay.execution import BEYOND, Choice, Reply, Script
 from simulator.replay.parity import Parity
 from simulator.replay.robust import Times
 from simulator.replay.store import Line, Store
@@ -27,6 +27,9 @@ GREEDY = Sampler()
 PLAIN = "plain decoding"
 AGAIN = "plain decoding again"
 """The null arm: what it differs from the first by, nothing but noise explains."""
+
+TURN_TOKENS = 8
+"""Tokens of a turn: few enough that all arms have had one before a disturbance of some seconds has passed."""
 
 Mode = Literal["forced", "free"]
 
@@ -47,13 +50,21 @@ class Setup:
     mode: Mode = "forced"
     repeats: int = 5
     seed: int = 0
-    """Of the order within a repeat."""
+    """Of the order of turns."""
     sampler: Sampler = GREEDY
 
     @property
     def arms(self) -> dict[str, Policy]:
         """The policy of every arm by its name."""
         return {PLAIN: Plain(), AGAIN: Plain(), **{str(policy): policy for policy in self.policies}}
+
+    @property
+    def turn_tokens(self) -> int:
+        """Tokens that an arm decodes before the next takes its turn.
+
+        Free replies need not be the same, and then each needs its own KV state, so they are decoded whole.
+        """
+        return TURN_TOKENS if self.mode == "forced" else UNLIMITED
 
     @property
     def widest(self) -> int:
@@ -153,9 +164,7 @@ class Session:
 
     def _missing(self, request: Request) -> Iterator[tuple[int, str]]:
         for repeat in range(self.setup.repeats):
-            arms = list(self.setup.arms)
-            random.Random(f"{self.setup.seed} {request.id} {repeat}").shuffle(arms)
-            for arm in arms:
+            for arm in self.setup.arms:
                 if (request.id, repeat, arm) not in self._store.lines:
                     yield repeat, arm
 
@@ -197,12 +206,26 @@ def _measure(session: Session, engine: Engine, request: Request, done: Callable[
         word = Choice(request, engine.eos)
         if first in engine.eos:
             raise ReplayError(f"request {request.id!r}: the model ends its reply before the first token")
-    for repeat, arm in list(session._missing(request)):
-        done_run = execute(engine, request, setup.arms[arm], setup.costs, word, first=first)
-        store.keep((request.id, repeat, arm), done_run, setup.mode == "free")
-        done(request.id)
+    missing: dict[int, list[str]] = {}
+    for repeat, arm in session._missing(request):
+        missing.setdefault(repeat, []).append(arm)
+    for repeat, arms in missing.items():
+        replies = [Reply(engine, request, setup.arms[arm], setup.costs, word, first=first) for arm in arms]
+        _take_turns(replies, setup.turn_tokens, random.Random(f"{setup.seed} {request.id} {repeat}"))
+        for arm, reply in zip(arms, replies, strict=True):
+            store.keep((request.id, repeat, arm), reply.execution, setup.mode == "free")
+            done(request.id)
+    engine.trim(engine.context - len(request.prompt))
     if setup.mode == "free":
         _compare(session, engine, request)
+
+
+def _take_turns(replies: Sequence[Reply], tokens: int, order: random.Random) -> None:
+    """Decode replies side by side, in random order in every turn, so that whatever drifts hits all of them alike."""
+    while going := [reply for reply in replies if not reply.finished]:
+        order.shuffle(going)
+        for reply in going:
+            reply.go_on(tokens)
 
 
 def _compare(session: Session, engine: Engine, request: Request) -> None:
