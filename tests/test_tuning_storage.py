@@ -6,6 +6,8 @@ import dataclasses
 import json
 import os
 import resource
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,20 @@ def test_a_running_trial_whose_lease_is_over_is_failed(tmp_path: Path) -> None:
         assert [one.state for one in study.trials] == [TrialState.FAIL, TrialState.RUNNING, TrialState.RUNNING]
         assert fail_lost(study, -1.0) == 1  # the one without a lease began longer ago than that
         assert study.trials[unleased.number].state == TrialState.FAIL
+
+
+def test_all_who_open_a_new_database_at_once_find_its_tables(tmp_path: Path) -> None:
+    together = threading.Barrier(6)
+
+    def studies() -> int:
+        together.wait()
+        with opened(str(tmp_path / "new.db")) as storage:
+            return len(storage.get_all_studies())
+
+    with ThreadPoolExecutor(6) as pool:
+        found = [pool.submit(studies) for _ in range(6)]
+
+    assert [one.result() for one in found] == [0] * 6
 
 
 def test_a_result_that_comes_after_its_lease_is_dropped(tmp_path: Path) -> None:

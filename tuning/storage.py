@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,10 @@ DEFAULT = "tune.journal"
 """The file in the working directory that a study is kept in unless told otherwise."""
 SQLITE = (".db", ".sqlite", ".sqlite3")
 """Suffixes of the files that are SQLite databases."""
+ATTEMPTS = 20
+"""How often to try to make the tables of a database that others are making too."""
+PAUSE_S = 0.1
+"""How long to wait in between."""
 GONE = "Record does not exist."
 """What Optuna's storages say of a study or trial that they had."""
 
@@ -96,11 +101,26 @@ def _open(where: str) -> BaseStorage:
         if "://" not in where and not where.endswith(SQLITE):
             return Journaled(Journal(where))
         try:
-            return RDBStorage(_url(where))
+            return _database(_url(where))
         except RuntimeError as error:
             raise TuningError(
                 f"{shown(where)}: is no database of studies ({first_line(error)}); give another --storage"
             ) from None
+
+
+def _database(url: str) -> RDBStorage:
+    """Open a database, and make its tables if nobody has.
+
+    Two who find it empty make the same tables at once, and one of them is told that they are there; then they are.
+    """
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return RDBStorage(url)
+        except sqlalchemy.exc.DBAPIError as error:
+            if not any(words in str(error.orig).lower() for words in ("already exists", "unique")):
+                raise
+            threading.Event().wait(PAUSE_S)
+    return RDBStorage(url)
 
 
 def _check_file(where: str) -> None:
