@@ -15,7 +15,7 @@ from calibration.measuring.samples import Samples
 PREFILL_REPEATS = 5
 PREFILL_ENOUGH_S = 5.0
 """The prefill is repeated until it was timed so often, or took so long in all."""
-PREFILL_PART = 512
+PREFILL_PART = 256
 """Tokens that are timed at most between one length and the next: whole prompts of 2,304 take minutes on a CPU."""
 
 LONGER = 1.5
