@@ -68,6 +68,11 @@ def proofs(prices: Prices, rows: int) -> tuple[str, str]:
     return resumed, until(governor, miss, True, rows)
 
 
+def published() -> list[str]:
+    """Return the profiles of published figures; what `calibrate` has measured says where it comes from."""
+    return [name for name in calibration.names() if calibration.load(name).provenance is None]
+
+
 def main() -> None:
     """Print one machine in full, and then what the rules come to on every other and on a server."""
     costs = calibration.load("gb10-qwen3-1.7b-4bit").costs()
@@ -81,7 +86,7 @@ def main() -> None:
         print(f"{chance:6}  {best(costs, chance, 0):19}  {best(costs, chance, INTERRUPTED):9}")
     print()
     print(f"{'machine':30}  lost overlap, steps  probes that resume  misses that pause")
-    for name in calibration.names():
+    for name in published():
         profile = calibration.load(name)
         one = profile.costs(interpolate_widths=True)
         show(name, one, 1)

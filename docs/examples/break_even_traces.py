@@ -15,7 +15,12 @@ from simulator.report import table
 from simulator.simulation import simulate
 from simulator.two_clocks import TwoClocks
 
-MACHINES = {name: calibration.load(name).costs(interpolate_widths=True) for name in calibration.names()}
+MACHINES = {
+    name: calibration.load(name).costs(interpolate_widths=True)
+    for name in calibration.names()
+    if calibration.load(name).provenance is None
+}
+"""Those of published figures; what `calibrate` has measured says where it comes from."""
 RECORDINGS = {
     name: [Recording(request) for request in traces.load(name).requests]
     for name in ("copy", "long_copy", "edit_code", "edit_json", "summary", "chat", "story", "email")
