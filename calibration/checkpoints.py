@@ -104,15 +104,29 @@ def locate(where: str, dtype: str | None, arrays: smollm2.ArrayLibrary) -> Check
     if where in NAMES:
         wanted = dtype or DEFAULT_DTYPE
         return _complete(smollm2.NAME, where, smollm2_checkpoint(cache_directory(), wanted, arrays))
-    directory = Path(where)
-    if not directory.is_dir():
-        raise EngineError(f"no model named {where!r}, nor such a directory (named: {', '.join(NAMES)})")
-    found = _complete(directory.resolve().name, where, directory)
+    found = _local(where)
     if dtype is None or dtype == found.dtype:
         return found
     if dtype == "q4":
         raise EngineError(f"{where}: q4 takes a checkpoint that is stored in 4 bits (this one is {found.dtype})")
     return replace(found, dtype=dtype, cast=dtype)
+
+
+def check(where: str) -> None:
+    """Refuse a directory that cannot be what `--model` means; a named model is looked for when it is opened.
+
+    Raises:
+        EngineError: there is none, or it is incomplete.
+    """
+    if where not in NAMES:
+        _local(where)
+
+
+def _local(where: str) -> Checkpoint:
+    directory = Path(where)
+    if not where or not directory.is_dir():
+        raise EngineError(f"no model named {where!r}, nor such a directory (named: {', '.join(NAMES)})")
+    return _complete(directory.resolve().name, where, directory)
 
 
 def _complete(name: str, where: str, directory: Path) -> Checkpoint:

@@ -86,10 +86,15 @@ def read_codes(codes: str) -> tuple[Event, ...]:
 
     >>> [event.emitted for event in read_codes("S V8:7 B P D V3:1!")]
     [1, 8, 0, 1, 1, 1]
+
+    Raises:
+        ValueError: one that is none.
     """
     events = []
     for code in codes.split():
         kind, stop = code[0], code.endswith("!")
+        if kind not in "SVBPDR":
+            raise ValueError(f"no event code {code!r}")
         if kind == "V":
             width, accepted = map(int, code[1:].rstrip("!").split(":"))
             events.append(Event("V", width - 1, accepted + 1 - stop, accepted, stop))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -53,7 +54,6 @@ def test_an_engine_of_the_predicted_costs_confirms_the_prediction_itself() -> No
     assert found.gain == pytest.approx(found.predicted_gain) == pytest.approx(found.worst_gain)
     assert found.gain > 1
     assert found.holds
-    assert not found.missing
 
 
 def test_dear_verifies_refute_what_cheap_ones_promised() -> None:
@@ -175,10 +175,47 @@ def test_the_command_measures_and_says_whether_it_holds(
     assert ("the engine does not confirm it" in lines[-1]) is not found["holds"]
 
 
+@pytest.mark.mlx
+def test_an_engine_that_fails_or_is_interrupted_gives_no_answer(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = ("--confirm", 2, "--model", tiny / "tiny", "--tokens", 9, "--save", "kept", "-o", "found.yaml")
+    (tmp_path / "kept").write_text("taken")
+
+    failed = run(tiny, *asked)
+    (tmp_path / "kept").unlink()
+    keep, count = Store.keep, 0
+
+    def interrupting(store: Store, *args: Any) -> None:
+        nonlocal count
+        count += 1
+        if count > 10:  # the first request is whole, and begun with the second
+            raise KeyboardInterrupt
+        keep(store, *args)
+
+    monkeypatch.setattr(Store, "keep", interrupting)
+    stopped = run(tiny, *asked)
+
+    for result, why in (
+        (failed, "kept/rounds.jsonl: cannot be written"),
+        (stopped, "interrupted: 54 runs are missing"),
+    ):
+        assert result.exit_code == 1
+        assert result.stderr.startswith(why)
+        assert result.stdout.splitlines()[-1].startswith("fixed: no answer; ")
+        assert f"not confirmed: {why}" in result.stdout
+        assert not Path("found.yaml").exists()
+
+
 REFUSED = {
     ("--model", "smollm2"): (2, "tune: --model needs --confirm; see tune --help\n"),
     ("--tokens", "3"): (2, "tune: --tokens needs --confirm; see tune --help\n"),
     ("--confirm", "2"): (2, "tune: --confirm needs --model; see tune --help\n"),
+    ("--confirm", "2", "--model", "nowhere"): (
+        1,
+        "no model named 'nowhere', nor such a directory (named: smollm2)\n",
+    ),
     ("--confirm", "2", "--model", "smollm2", "--serve"): (
         2,
         "tune: --confirm and --serve: the engine decodes one request at a time; see tune --help\n",
@@ -218,7 +255,7 @@ def test_nothing_recommended_is_nothing_to_confirm(tmp_path: Path, monkeypatch: 
                 "--confirm",
                 "1",
                 "--model",
-                "nowhere",
+                "smollm2",
                 "--trace",
             ],
             said,

@@ -168,6 +168,42 @@ def test_another_setup_is_refused(tmp_path: Path) -> None:
     assert str(refused.value) == f"{tmp_path}/rounds.jsonl: was begun with another mode ('forced', now 'free')"
 
 
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("{}", "KeyError('request')"),
+        ('{"request": 1}', "KeyError('repeat')"),
+        ('{"request": "copy", "repeat": "x", "arm": "gated"}', """ValueError("invalid literal for int"""),
+        (
+            '{"request": "copy", "repeat": 0, "arm": "gated", "codes": "zz", "seconds": [1]}',
+            """ValueError("no event code 'zz'")""",
+        ),
+        (
+            '{"request": "copy", "repeat": 0, "arm": "gated", "codes": "S S", "seconds": [1]}',
+            """ValueError("1 times of 'S S'")""",
+        ),
+    ],
+)
+def test_a_line_that_no_replay_wrote_is_refused(tmp_path: Path, line: str, why: str) -> None:
+    session(setup(), tmp_path)
+    path = tmp_path / "rounds.jsonl"
+    head = path.read_text(encoding="utf-8").splitlines()[0]
+    path.write_text(f"{head}\n{line}\n", encoding="utf-8")
+
+    with pytest.raises(ReplayError) as refused:
+        Store(tmp_path).begin(setup().document())
+    assert str(refused.value).startswith(f"{path}:2: is no line of a replay ({why}")
+
+
+@pytest.mark.parametrize("kept", ["", ', "setup": 3'])
+def test_a_file_without_a_setup_is_refused(tmp_path: Path, kept: str) -> None:
+    (tmp_path / "rounds.jsonl").write_text(f'{{"format": "breakeven-replay/1"{kept}}}\n', encoding="utf-8")
+
+    with pytest.raises(ReplayError) as refused:
+        Session(setup(), Store(tmp_path))
+    assert str(refused.value) == f"{tmp_path}/rounds.jsonl:1: setup must be an object (got {3 if kept else None})"
+
+
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
 

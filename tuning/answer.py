@@ -23,7 +23,9 @@ class Answer:
     found: Found
     verdict: Verdict
     confirmation: Confirmation | None = None
-    """What the engine said of it; None where nobody asked, or nothing is recommended."""
+    """What the engine said of it; None where nobody asked, nothing is recommended, or it failed."""
+    failure: str | None = None
+    """Why the engine could not be asked to the end, though somebody wanted it."""
 
     @property
     def policy(self) -> Policy:
@@ -43,7 +45,7 @@ class Answer:
     @property
     def recommended(self) -> bool:
         """Whether what was found should replace the shipped constants, the engine agreeing if it was asked."""
-        return self.promising and (self.confirmation is None or self.confirmation.holds)
+        return self.promising and not self.failure and (self.confirmation is None or self.confirmation.holds)
 
     @property
     def reason(self) -> str:
@@ -54,6 +56,8 @@ class Answer:
             broken = self.found.candidate.score.broken
             return f"no settings that were tried keep the rules; the least bad break {broken}"
         if self.promising:
+            if self.failure:
+                return f"{interval}; not confirmed: {self.failure}"
             if self.confirmation is None:
                 return interval
             said = "on the engine" if self.recommended else "the engine does not confirm it"

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,6 +26,10 @@ from traces import TraceError
 from tuning.confirm_options import CONFIRMING, confirming_options
 from tuning.errors import TuningError
 from tuning.score import Rules
+
+if TYPE_CHECKING:
+    from tuning.answer import Answer
+    from tuning.confirming import Plan
 
 DEFAULT_PROFILE = "gb10-qwen3-1.7b-4bit"
 """The profile that `tune` stands on when none is named."""
@@ -179,21 +183,28 @@ def tune(
         try:
             # What took long to find is not lost, whatever becomes of the engine or the disk.
             if confirm is not None and not interrupted:
-                if answer.promising:
-                    answer = replace(answer, confirmation=confirm.run(answer))
-                else:
-                    console.note("nothing is recommended, so there is nothing to confirm")
-            if output is not None:
+                answer = with_confirmation(answer, confirm)
+            if output is not None and not answer.failure:
                 write(output, answer, today())
         finally:
             console.print_text(printed(answer, form, today(), named=bool(profile_names)))
     if interrupted:
         raise click.ClickException(f"interrupted: {len(found.trials)} trials are kept; the same command goes on")
-    confirmation = answer.confirmation
-    if confirmation and confirmation.missing:
-        raise click.ClickException(f"interrupted: {confirmation.missing} runs are missing; --save goes on from there")
+    if answer.failure:
+        raise click.ClickException(answer.failure)
     if not found.feasible or (answer.promising and not answer.recommended):
         click.get_current_context().exit(3)
+
+
+def with_confirmation(answer: Answer, plan: Plan) -> Answer:
+    """Return an answer with what the engine says of it, or with why it said nothing."""
+    if not answer.promising:
+        console.note("nothing is recommended, so there is nothing to confirm")
+        return answer
+    try:
+        return replace(answer, confirmation=plan.run(answer))
+    except (EngineError, ReplayError, ProfileError) as error:
+        return replace(answer, failure=str(error))
 
 
 def numbers(texts: Sequence[str]) -> dict[str, float]:

@@ -22,7 +22,7 @@ OPTIONS = (
     ),
     click.option("--model", metavar="NAME|DIR", help="Which engine: smollm2, or an mlx-lm checkpoint."),
     click.option("--dtype", type=click.Choice(checkpoints.DTYPES), help="As for record."),
-    click.option("--tokens", type=click.IntRange(min=1), metavar="N", help="Confirm on the first N of every reply."),
+    click.option("--tokens", type=click.IntRange(min=2), metavar="N", help="Confirm on the first N of every reply."),
     click.option("--save", type=click.Path(path_type=Path), metavar="DIR", help="Keep the raw rounds, or go on."),
     click.option("--allow-mismatch", is_flag=True, help="Confirm on another machine or model than was recorded."),
 )

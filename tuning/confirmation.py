@@ -45,8 +45,6 @@ class Confirmation:
     slow: tuple[str, ...]
     """Prose requests that what was found slows down: their interval lies below the floor and below the shipped one."""
     rules: Rules
-    missing: int
-    """Runs that an interruption left out."""
 
     def overall(self, row: Row) -> float:
         """Return the objective of a row: the weighted geometric mean over categories."""
@@ -84,10 +82,11 @@ class Confirmation:
     def __str__(self) -> str:
         """Write what came out in a line."""
         count = len(self.rounds["found"])
+        worst = f"in the worst of {count} rounds" if count > 1 else "in the one round"
         slow = f"; it slows down {', '.join(self.slow)}" if self.slow else ""
         return (
-            f"{self.worst_gain:.3f} times as fast as the shipped constants in the worst of {count} rounds, "
-            f"{self.gain:.3f} over all of them, {self.predicted_gain:.3f} predicted{slow}"
+            f"{self.worst_gain:.3f} times as fast as the shipped constants {worst}, "
+            f"{self.gain:.3f} over all, {self.predicted_gain:.3f} predicted{slow}"
         )
 
     def document(self) -> dict[str, Any]:
@@ -101,7 +100,6 @@ class Confirmation:
             "rounds": {column: [list(row) for row in rows] for column, rows in self.rounds.items()},
             "gain": {"predicted": self.predicted_gain, "measured": self.gain, "worst": self.worst_gain},
             "slow": list(self.slow),
-            "missing": self.missing,
             "holds": self.holds,
         }
 
@@ -110,7 +108,7 @@ def confirmation(session: Session, found: Policy, shipped: Policy, rules: Rules,
     """Return what a session says of a recommendation.
 
     Args:
-        session: one of these two policies, measured at least one round.
+        session: one of these two policies, whole.
         found: the policy with the settings that were found.
         shipped: the same with its shipped constants.
         rules: what counts, and what may not be lost.
@@ -143,7 +141,6 @@ def confirmation(session: Session, found: Policy, shipped: Policy, rules: Rules,
         rounds={column: _rounds(times, arm, session.repeats) for column, arm in arms.items()},
         slow=tuple(_slow(requests, both, rules.floor)),
         rules=rules,
-        missing=session.left,
     )
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from calibration import Profile, this_machine
+from calibration import Profile, checkpoints, this_machine
 from calibration.resources import enough_memory
 from simulator.replay import matching
+from simulator.replay.errors import ReplayError
 from simulator.replay.measuring import Checks, finished
 from simulator.replay.session import Session, Setup
 from simulator.replay.store import Store
@@ -42,7 +43,7 @@ class Plan:
 
         Raises:
             EngineError: the engine cannot be opened, or takes no such context.
-            ReplayError: it does not belong to a trace or the profile, or somebody interrupted too early.
+            ReplayError: it does not belong to a trace or the profile, or somebody interrupted.
             ProfileError: a forward that the profile has no cost of.
         """
         problem, traces = answer.inquiry.problem, answer.inquiry.traces
@@ -58,7 +59,9 @@ class Plan:
         )
         session = Session(setup, Store(self.save))
         with enough_memory():
-            finished(session, Checks([trace.header for trace in traces], setup, self.profile, self.allow_mismatch))
+            checks = Checks([trace.header for trace in traces], setup, self.profile, self.allow_mismatch)
+            if not finished(session, checks):
+                raise ReplayError(f"interrupted: {session.left} runs are missing; what --save keeps is gone on with")
         return confirmation(session, answer.policy, problem.shipped, problem.rules, self.tokens)
 
 
@@ -71,6 +74,7 @@ def plan(inquiry: Inquiry, options: Mapping[str, Any]) -> Plan | None:
 
     Raises:
         click.UsageError: options that do not go together.
+        EngineError: the directory of the model is none, or is incomplete.
         TuningError: two held-out requests of one name, or no profile of this machine.
     """
     rounds = options["rounds"]
@@ -88,6 +92,7 @@ def plan(inquiry: Inquiry, options: Mapping[str, Any]) -> Plan | None:
     for name in names:
         if names.count(name) > 1:
             raise TuningError(f"--confirm: two held-out requests are called {name!r}")
+    checkpoints.check(options["model"])
     requests = tuple(matching.first_tokens(one, options["tokens"]) for one in inquiry.split.held_out)
     return Plan(**options, profile=_profile(problem.profiles), requests=requests)
 

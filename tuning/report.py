@@ -14,6 +14,7 @@ from tuning.confirmation import COLUMNS, Confirmation
 from tuning.dimension import shown
 from tuning.effect import requests
 from tuning.inquiry import Inquiry
+from tuning.kinds import is_prose
 from tuning.sensitivity import Constant, order
 from tuning.space import set_line
 
@@ -127,7 +128,8 @@ def _confirmation(found: Confirmation) -> str:
     slowest = {name: found.worst_prose(found.measured[name]) for name in COLUMNS}
     known = {name: figure for name, figure in slowest.items() if figure is not None}
     if known:
-        rows.append(_row("slowest prose", count, known, COLUMNS))
+        prose = sum(map(is_prose, found.requests))
+        rows.append(_row("slowest prose", str(prose), known, COLUMNS))
     title = f"engine   {found.model}: held-out requests{first}, {rounds} round{'s' * (rounds > 1)}"
     return f"{one_line(title)}\n\n{table(rows)}"
 
@@ -140,6 +142,6 @@ def _answer(answer: Answer) -> list[str]:
         f"held out   {effect} as fast as the shipped constants, {effect.said}",
     ]
     words = "use what was found" if answer.recommended else "keep the shipped constants"
-    if not answer.found.feasible:
+    if answer.failure or not answer.found.feasible:
         words = "no answer"
     return [*lines, f"{answer.inquiry.policy}: {words}; {answer.reason}"]

@@ -16,6 +16,7 @@ from typing import Any
 from simulator.replay.errors import ReplayError
 from simulator.replay.execution import Execution
 from simulator.replay.parity import Parity
+from simulator.schedule import read_codes
 
 FORMAT = "breakeven-replay/1"
 DIGITS = 7
@@ -64,12 +65,18 @@ class Store:
         head, *rest = [self._parsed(number, line) for number, line in enumerate(text.splitlines(), start=1)]
         if head.get("format") != FORMAT:
             raise ReplayError(f"{self._path}: format must be {FORMAT!r} (got {head.get('format')!r})")
+        kept = head.get("setup")
+        if not isinstance(kept, dict):
+            raise ReplayError(f"{self._path}:1: setup must be an object (got {kept!r})")
         for name, value in setup.items():
-            before = head["setup"].get(name)
+            before = kept.get(name)
             if before != value:
                 raise ReplayError(f"{self._path}: was begun with another {name} ({before!r}, now {value!r})")
-        for entry in rest:
-            self._take(entry)
+        for number, entry in enumerate(rest, start=2):
+            try:
+                self._take(entry)
+            except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+                raise ReplayError(f"{self._path}:{number}: is no line of a replay ({error!r})") from error
 
     def said_by(self, engine: Mapping[str, Any]) -> None:
         """Keep what the engine says of itself.
@@ -123,10 +130,13 @@ class Store:
         elif "parity" in entry:
             self.parities[entry["request"], entry["policy"]] = Parity.of(entry["parity"])
         else:
-            key = entry["request"], entry["repeat"], entry["arm"]
+            key = entry["request"], int(entry["repeat"]), entry["arm"]
+            seconds = tuple(map(float, entry["seconds"]))
+            if len(seconds) != len(read_codes(entry["codes"])):
+                raise ValueError(f"{len(seconds)} times of {entry['codes']!r}")
             self.lines[key] = Line(
                 entry["codes"],
-                tuple(entry["seconds"]),
+                seconds,
                 entry["paused_rounds"],
                 entry["shadow_confirmations"],
                 tuple(entry.get("reply", ())),
