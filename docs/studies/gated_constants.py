@@ -19,7 +19,6 @@ from suite_study import (
     TUNED,
     Row,
     held_out_part,
-    oracle_of,
     overall,
     percent,
     short,
@@ -32,6 +31,7 @@ import policies
 from policies import Policy
 from simulator.oracle import Oracle
 from simulator.report import table
+from tuning.comparison import oracle
 
 TRIALS = 200
 FOUR, ALL = "the four GB10", "all of them"
@@ -101,7 +101,7 @@ def held_out() -> list[Row]:
     rows: list[Row] = [("held out", *kinds, "oracle", "oracle, own lookup", "slowest prose:", *kinds)]
     for machine in MACHINES:
         sets: list[Policy] = [policies.load("gated"), tuned()[machine], tuned()[FOUR], tuned()[ALL]]
-        bounds = [Oracle(), oracle_of(tuned()[machine])]
+        bounds = [Oracle(), oracle(tuned()[machine])]
         figures = [f"{overall(one, held_out_part, machine):.3f}" for one in (*sets, *bounds)]
         prose = [f"{slowest_prose(one, held_out_part, machine):.3f}" for one in sets]
         rows.append((short(machine), *figures, "", *prose))

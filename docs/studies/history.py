@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise, product
-from math import exp, log
+from statistics import geometric_mean
 
 from suite_study import Row, whole
 
@@ -85,8 +85,8 @@ def evaluator(machine: str) -> Alone:
 def speedup(policy: Policy, machine: str, prompt: str) -> float:
     """Return the geometric mean speedup over the requests that a published prompt stands for."""
     (row,) = evaluator(machine).speedups(policy)
-    logs = [log(figure) for figure, one in zip(row, whole(), strict=True) if category(one) in LIKE[prompt]]
-    return exp(sum(logs) / len(logs))
+    figures = [figure for figure, one in zip(row, whole(), strict=True) if category(one) in LIKE[prompt]]
+    return geometric_mean(figures)
 
 
 def main() -> None:
@@ -136,7 +136,7 @@ def grid() -> list[Row]:
     for multiplier, misses, wait in product(MULTIPLIERS, MISSES, WAITS):
         policy = policies.load(f"graded:multiplier={multiplier},misses={misses},pipeline_after={wait}")
         figures = [speedup(policy, M4, name) for name in PROMPTS[:4]]
-        found.append((exp(sum(map(log, figures)) / 4), figures, (multiplier, misses, wait)))
+        found.append((geometric_mean(figures), figures, (multiplier, misses, wait)))
     found.sort(reverse=True)
     rows: list[Row] = [("rank", "multiplier", "misses", "wait", "mean", *PROMPTS[:4])]
     for rank, (mean, figures, (multiplier, misses, wait)) in enumerate(found, start=1):

@@ -14,8 +14,8 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import exp, log
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import calibration
@@ -127,11 +127,15 @@ def report(regime: Regime) -> str:
         cells = [f"{figure:.3f}" for found in runs.values() for figure in interval(found[place])]
         rows.append((f"{category(request)}{' (prose)' if is_prose(request) else ''}", f"{bounds[name]:.3f}", *cells))
     nulls = [one["null_speedup"] for one in next(iter(runs.values()))]
-    means = {name: mean([one["measured"]["decode_speedup"]["median"] for one in found]) for name, found in runs.items()}
-    predicted = {
-        name: mean([one["predicted_decode_speedup"]["median"] for one in found]) for name, found in runs.items()
+    means = {
+        name: geometric_mean([one["measured"]["decode_speedup"]["median"] for one in found])
+        for name, found in runs.items()
     }
-    bound = mean(list(bounds.values()))
+    predicted = {
+        name: geometric_mean([one["predicted_decode_speedup"]["median"] for one in found])
+        for name, found in runs.items()
+    }
+    bound = geometric_mean(list(bounds.values()))
     summary = [("geometric mean", "measured", "predicted", "of the oracle's gain", f"surely below {FLOOR}")]
     summary += [
         (
@@ -143,7 +147,7 @@ def report(regime: Regime) -> str:
         )
         for name, figure in means.items()
     ]
-    summary.append(("plain again", f"{mean(nulls):.3f}", "1.000", "", ""))
+    summary.append(("plain again", f"{geometric_mean(nulls):.3f}", "1.000", "", ""))
     summary.append(("oracle", "", f"{bound:.3f}", "", ""))
     return f"{table(rows)}\n\n{table(summary)}"
 
@@ -169,11 +173,6 @@ def oracles(regime: Regime, requests: Mapping[str, traces.Request]) -> dict[str,
 def short(name: str) -> str:
     """Return what a column calls a policy."""
     return "gated, tuned" if name.startswith("gated:") else policies.load(name).name
-
-
-def mean(figures: list[float]) -> float:
-    """Return the geometric mean."""
-    return exp(sum(map(log, figures)) / len(figures))
 
 
 if __name__ == "__main__":

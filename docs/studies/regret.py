@@ -39,7 +39,7 @@ def main() -> None:
     print()
     for part, title in ((tuning_part, "gain, tuning"), (held_out_part, "gain, held out")):
         print(table(gains(part, title)), end="\n\n")
-    print(table(prose()))
+    print(table(prose(tuning_part, "tuning")), table(prose(held_out_part, "held out")), sep="\n\n")
 
 
 def column(name: str, machine: str) -> Policy:
@@ -81,12 +81,12 @@ def gains(part: Part, title: str) -> list[Row]:
     return rows
 
 
-def prose() -> list[Row]:
-    """Return the slowest request of free prose among those held out, of at least 100 tokens all."""
-    rows: list[Row] = [("slowest prose, held out", "oracle", *COLUMNS[1:])]
+def prose(part: Part, title: str) -> list[Row]:
+    """Return the slowest request of free prose of a part."""
+    rows: list[Row] = [(f"slowest prose, {title}", "oracle", *COLUMNS[1:])]
     for machine in MACHINES:
         chosen = [Oracle(), *(column(name, machine) for name in COLUMNS[1:])]
-        rows.append((short(machine), *(f"{slowest_prose(one, held_out_part, machine):.3f}" for one in chosen)))
+        rows.append((short(machine), *(f"{slowest_prose(one, part, machine):.3f}" for one in chosen)))
     return rows
 
 

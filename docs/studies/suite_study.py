@@ -10,7 +10,7 @@ from pathlib import Path
 import calibration
 import policies
 import traces
-from policies import LookupPolicy, Policy
+from policies import Policy
 from simulator.oracle import Oracle
 from traces import Request
 from tuning.evaluation import Alone, Speedups
@@ -83,14 +83,6 @@ def slowest_prose(policy: Policy, part: Part, machine: str) -> float:
     """Return the speedup of the slowest request of free prose."""
     row = speedups(policy, part)[MACHINES.index(machine)]
     return min(row[place] for place in judge(part).prose)
-
-
-def oracle_of(policy: Policy) -> Oracle:
-    """Return the bound of every policy with this one's lookup."""
-    assert isinstance(policy, LookupPolicy)
-    return Oracle(
-        ngram_max=policy.ngram_max, ngram_min=policy.ngram_min, max_draft=policy.max_draft, match=policy.match
-    )
 
 
 def share(policy: Policy, part: Part, machine: str) -> float:
