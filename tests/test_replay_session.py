@@ -135,6 +135,20 @@ def test_more_repeats_can_be_added(tmp_path: Path) -> None:
     assert (more.left, more.repeats) == (16, 1)
 
 
+def test_two_sessions_do_not_write_into_one_directory(tmp_path: Path) -> None:
+    begun, other = Session(setup(), Store(tmp_path)), Session(setup(), Store(tmp_path))
+
+    def meanwhile() -> Engine:
+        with pytest.raises(ReplayError, match=r"rounds\.jsonl: another replay is writing it$"):
+            measure(other, never, lambda name: None)
+        return scripted()
+
+    measure(begun, meanwhile, lambda name: None)
+
+    assert Session(setup(), Store(tmp_path)).left == 0
+    measure(other, scripted, lambda name: None)  # the first is done
+
+
 def test_a_packed_session_is_read_and_unpacked_to_go_on(tmp_path: Path) -> None:
     session(setup(repeats=1), tmp_path)
     path = tmp_path / "rounds.jsonl"

@@ -179,18 +179,19 @@ def measure(session: Session, open_engine: Callable[[], Engine], done: Callable[
 
     Raises:
         EngineError: the model cannot roll back, or a context is longer than it takes.
-        ReplayError: a run cannot be kept.
+        ReplayError: a run cannot be kept, or another process is keeping its own in the same place.
     """
     setup = session.setup
     missing = [request for request in setup.requests if any(True for _ in session._missing(request))]
     if not missing:
         return
-    engine = open_engine()
-    engine.check_rollback(max(map(setup.positions, missing)))
-    session._store.said_by(engine.provenance())
-    warm(engine, setup, missing[0])
-    for request in missing:
-        _measure(session, engine, request, done)
+    with session._store.alone():
+        engine = open_engine()
+        engine.check_rollback(max(map(setup.positions, missing)))
+        session._store.said_by(engine.provenance())
+        warm(engine, setup, missing[0])
+        for request in missing:
+            _measure(session, engine, request, done)
 
 
 def _measure(session: Session, engine: Engine, request: Request, done: Callable[[str], None]) -> None:

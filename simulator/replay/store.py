@@ -6,12 +6,14 @@ docs/reference/replay-files.md. Without a directory everything stays in memory.
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from simulator.replay.errors import ReplayError
 from simulator.replay.execution import Execution
@@ -77,6 +79,25 @@ class Store:
                 self._take(entry)
             except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
                 raise ReplayError(f"{self._path}:{number}: is no line of a replay ({error!r})") from error
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes from writing here meanwhile.
+
+        Raises:
+            ReplayError: one is, or nothing can be written.
+        """
+        if self._path is None:
+            yield
+            return
+        with self._open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ReplayError(f"{self._path}: another replay is writing it") from None
+            except OSError:
+                pass  # a file system without locks
+            yield
 
     def said_by(self, engine: Mapping[str, Any]) -> None:
         """Keep what the engine says of itself.
@@ -163,12 +184,19 @@ class Store:
         if self._path is None:
             return
         try:
+            with self._open() as file:
+                file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise ReplayError(f"{self._path}: cannot be written ({error.strerror})") from error
+
+    def _open(self) -> IO[str]:
+        assert self._path is not None
+        try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             packed = self._path.with_name(self._path.name + ".gz")
             if packed.exists() and not self._path.exists():
                 self._path.write_bytes(gzip.decompress(packed.read_bytes()))
-            with self._path.open("a", encoding="utf-8", newline="\n") as file:
-                file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+            return self._path.open("a", encoding="utf-8", newline="\n")
         except OSError as error:
             raise ReplayError(f"{self._path}: cannot be written ({error.strerror})") from error
 
