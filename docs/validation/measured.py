@@ -92,14 +92,18 @@ def main() -> None:
     os.chdir(ROOT)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--measure", nargs="*", metavar="REGIME", help="all of them unless named")
-    wanted = parser.parse_args().measure
-    if wanted is not None:
+    parser.add_argument("--brief", action="store_true", help="one line a regime")
+    asked = parser.parse_args()
+    if asked.measure is not None:
         HERE.mkdir(exist_ok=True)
         for regime in REGIMES:
-            if not wanted or regime.name in wanted:
+            if not asked.measure or regime.name in asked.measure:
                 measure(regime)
     measured = [regime for regime in REGIMES if regime.document.is_file()]
-    print("\n\n".join(map(report, measured)) or "nothing is measured yet; --measure does it")
+    if asked.brief:
+        print(table([BRIEF, *map(brief, measured)]))
+    else:
+        print("\n\n".join(map(report, measured)) or "nothing is measured yet; --measure does it")
 
 
 def measure(regime: Regime) -> None:
@@ -163,16 +167,32 @@ def run(command: str, *arguments: str, preload: str | None = None) -> str:
     return subprocess.run([program, *arguments], env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
+BRIEF = ("regime", "cells", "that count", "counters equal", "error: median", "95th percentile", "null: median")
+
+
+def brief(regime: Regime) -> tuple[str, ...]:
+    """Return what a regime's cells come to."""
+    cells = [one for _, one in cells_of(regime)]
+    counted = [one for one in cells if counts(one, regime)]
+    errors, nulls = errors_of(counted), nulls_of(cells)
+    return (
+        regime.name,
+        str(len(cells)),
+        str(len(counted)),
+        str(sum(one["counters_equal"] for one in cells)),
+        f"{np.median(errors):.1%}" if errors else "-",
+        f"{np.percentile(errors, 95):.1%}" if errors else "-",
+        f"{np.median(nulls):.1%}",
+    )
+
+
 def report(regime: Regime) -> str:
     """Return the table of a regime, the worst cell first, and what it comes to."""
-    document = json.loads(gzip.decompress(regime.document.read_bytes()))
-    cells = [(found["policy"]["name"], one) for found in document["runs"] for one in found["requests"]]
-    cells.sort(key=lambda cell: -abs(cell[1]["error"]))
+    cells = cells_of(regime)
     rows = [("request", "policy", "predicted", "measured", "from", "to", "error", "null", "counts", "counters", "sign")]
     rows += [row(policy, one, regime) for policy, one in cells]
     counted = [one for _, one in cells if counts(one, regime)]
-    errors = [abs(one["error"]) for one in counted]
-    nulls = [abs(one["null_speedup"] - 1) for _, one in cells]
+    errors, nulls = errors_of(counted), nulls_of([one for _, one in cells])
     first, second = (predicted(regime, profile) for profile in (regime.profile, regime.again))
     apart = [abs(one / other - 1) for one, other in zip(first, second, strict=True)]
     lines = [
@@ -185,6 +205,23 @@ def report(regime: Regime) -> str:
         f"null arm of all: median {np.median(nulls):.1%}, 95th percentile {np.percentile(nulls, 95):.1%}",
     ]
     return "\n".join(lines)
+
+
+def cells_of(regime: Regime) -> list[tuple[str, dict[str, Any]]]:
+    """Return the cells of a regime, each a policy and what `replay` says of one request, the worst first."""
+    document = json.loads(gzip.decompress(regime.document.read_bytes()))
+    cells = [(found["policy"]["name"], one) for found in document["runs"] for one in found["requests"]]
+    return sorted(cells, key=lambda cell: -abs(cell[1]["error"]))
+
+
+def errors_of(cells: list[dict[str, Any]]) -> list[float]:
+    """Return how far off each prediction is, without its sign."""
+    return [abs(one["error"]) for one in cells]
+
+
+def nulls_of(cells: list[dict[str, Any]]) -> list[float]:
+    """Return how far plain decoding and plain decoding again differ beside each cell."""
+    return [abs(one["null_speedup"] - 1) for one in cells]
 
 
 def predicted(regime: Regime, profile: Path) -> list[float]:
