@@ -167,7 +167,9 @@ def run(command: str, *arguments: str, preload: str | None = None) -> str:
     return subprocess.run([program, *arguments], env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-BRIEF = ("regime", "cells", "that count", "counters equal", "error: median", "95th percentile", "null: median")
+BRIEF = ("regime", "verify 8", "cells", "that count", "equal", "error: median", "95th percentile", "null: median")
+CONTEXT = 256
+"""Where a verify of eight is compared with a plain step."""
 
 
 def brief(regime: Regime) -> tuple[str, ...]:
@@ -175,8 +177,10 @@ def brief(regime: Regime) -> tuple[str, ...]:
     cells = [one for _, one in cells_of(regime)]
     counted = [one for one in cells if counts(one, regime)]
     errors, nulls = errors_of(counted), nulls_of(cells)
+    costs = calibration.load(str(regime.profile)).costs()
     return (
         regime.name,
+        f"{costs.sync_s(8, CONTEXT) / costs.step_s(CONTEXT):.1f} steps",
         str(len(cells)),
         str(len(counted)),
         str(sum(one["counters_equal"] for one in cells)),
