@@ -59,6 +59,7 @@ def open_engine(where: str, dtype: str | None) -> Engine:
     Raises:
         EngineError: mlx is not installed, or the model cannot be found or loaded.
     """
+    check(where)
     mlx_engine = _mlx()
     engine: Engine = mlx_engine.MlxEngine(locate(where, dtype, mlx_engine))
     return engine

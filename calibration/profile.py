@@ -34,6 +34,16 @@ SLOW_S = 1.0
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
+def check_name(name: str) -> None:
+    """Refuse what no profile can be called.
+
+    Raises:
+        ProfileError: it is no plain word.
+    """
+    if not _WORD.fullmatch(name):
+        raise ProfileError(f"name: must be a plain word of letters, digits, '.', '_' and '-' (got {name!r})")
+
+
 @dataclass(frozen=True)
 class Profile:
     """The measured costs of one model on one machine; the fields stand in the order of the file."""
@@ -74,8 +84,7 @@ class Profile:
         for place, note in enumerate(self.notes):
             checks.legible(note, f"notes[{place}]")
         checks.legible(self.prefill.source, "prefill.source")
-        if not _WORD.fullmatch(self.name):
-            raise ProfileError(f"name: must be a plain word of letters, digits, '.', '_' and '-' (got {self.name!r})")
+        check_name(self.name)
         if self.measured != UNKNOWN and not _is_day(self.measured):
             raise ProfileError(f"measured: must be a day, as in '2026-10-02', or 'unknown' (got {self.measured!r})")
         if self.bound not in ("device", "host"):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from calibration.profile import UNKNOWN
@@ -35,14 +37,16 @@ def blas() -> str:
         return "Accelerate"
     loaded = {line.split()[-1] for line in _lines("/proc/self/maps") if _BLAS.search(line)}
     # A preloaded library comes before mlx's own in every look-up, so it is the active one; numpy brings another,
-    # which mlx never sees.
-    preloaded = {path for path in loaded if Path(path).name in os.environ.get("LD_PRELOAD", "")}
+    # which mlx never sees. What is preloaded is often a link to what is then loaded.
+    preloaded = loaded & {os.path.realpath(path) for path in os.environ.get("LD_PRELOAD", "").replace(":", " ").split()}
     shown = preloaded or {path for path in loaded if "numpy" not in path}
     return ", ".join(sorted(Path(path).name for path in shown)) or UNKNOWN
 
 
 def blas_threads() -> str:
-    """Return how many threads the linear algebra may use, as set; the libraries' default is every core."""
+    """Return how many threads the linear algebra uses: what a preloaded OpenBLAS says, else what is set."""
+    with suppress(AttributeError):
+        return str(ctypes.CDLL(None).openblas_get_num_threads())
     found = [f"{name}={os.environ[name]}" for name in _THREAD_SETTINGS if name in os.environ]
     return ", ".join(found) or "not set"
 

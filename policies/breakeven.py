@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from policies.governor import Governor, Match, State
 from policies.lookup import SHADOW_TOKENS
@@ -24,6 +24,8 @@ class Breakeven(LookupPolicy):
     A proposal has to pay for its width and for the overlap that it destroys where it is made; how wide it is, when a
     pause begins and how much evidence ends it all follow from that, and no setting says so.
     """
+
+    needs_prices: ClassVar[bool] = True
 
     memory: Annotated[float, Range(1.0, 1024.0)] = 8.0
     """Verifies and probes that count: each newer one takes 1/memory off the weight of all older ones (a choice, and a

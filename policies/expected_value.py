@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from policies.governor import Governor, Match, State
 from policies.policy import LookupPolicy, Prices
@@ -24,6 +24,8 @@ class ExpectedValue(LookupPolicy):
     The three numbers of that prior were fitted on the shipped traces with the costs of the four shipped GB10 profiles.
     The best dozen points of the grid differ by a hundredth of what the oracle gains.
     """
+
+    needs_prices: ClassVar[bool] = True
 
     pipeline_after: Annotated[int, Range(0, 1024)] = 0
     """Plain rounds in a row after which decoding is pipelined again (0, at once: a pipelined stretch loses one overlap

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Protocol
+from typing import Annotated, ClassVar, Protocol
 
 from policies.errors import PolicyError
 from policies.governor import Governor
@@ -33,6 +33,9 @@ class Policy:
     Raises:
         PolicyError: when a setting is outside its range.
     """
+
+    needs_prices: ClassVar[bool] = False
+    """Whether its decisions depend on what forwards cost."""
 
     pipeline_after: Annotated[int, Range(0, 1024)] = 2
     """Plain rounds in a row after which decoding is pipelined again: it starts when the streak exceeds this

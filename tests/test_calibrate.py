@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click.testing
 import pytest
 
 import calibration
-from calibration import this_machine
+from calibration import Costs, ProfileError, this_machine
 from calibration.cache import sha256
-from calibration.measuring.cli import calibrate
+from calibration.measuring.cli import Output, calibrate, measure
+from calibration.measuring.plan import Plan
 from calibration.measuring.samples import read
+from calibration.scripted_engine import ScriptedEngine
 from tests import random_checkpoints
 
 
@@ -176,6 +180,12 @@ def test_json_with_the_keys_of_a_profile_becomes_one(tmp_path: Path) -> None:
         ),
         (
             "mlxcel",
+            MLXCEL.replace("5.174", "5.1.74"),
+            "is no printout of mlxcel's verify_width_cost (one line 'pipelined step: X ms' and lines "
+            "'sync width W: X ms' are wanted; got 0 and 3)",
+        ),
+        (
+            "mlxcel",
             MLXCEL.replace("6.343", "4.0"),
             "cost.sync_s: width 1 at context 300 is below the pipelined step and no spread explains it "
             "(0.004 s against 0.005174 s)",
@@ -190,6 +200,7 @@ def test_json_with_the_keys_of_a_profile_becomes_one(tmp_path: Path) -> None:
             "\n".join(BENCH.splitlines()[:-1]),
             "has no row of B 2 for PP 512, and has one for another PP",
         ),
+        ("llama-batched-bench", BENCH.splitlines()[-1], "has no row of B 1, which is a plain step"),
         ("json", "{", "not JSON (Expecting property name enclosed in double quotes: line 1 column 2 (char 1))"),
         ("json", "[]", "must be a JSON object with the keys of a profile"),
         (
@@ -214,6 +225,9 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path, source: str, text: str,
         (("--widths", "2,3"), 1, "--widths: must start at 1 and end at 65 at most (got (2, 3))"),
         (("--model", "nowhere"), 1, "no model named 'nowhere', nor such a directory (named: smollm2)"),
         (("-o", "nowhere/p.yaml"), 1, "nowhere/p.yaml: cannot be written (no directory 'nowhere')"),
+        (("-o", "my machine.yaml"), 1, "name: must be a plain word of letters, digits, '.', '_' and '-'"),
+        (("--name", "M4 Pro"), 1, "name: must be a plain word of letters, digits, '.', '_' and '-' (got 'M4 Pro')"),
+        (("--dtype", "4bit"), 2, "'4bit' is not one of q4, bfloat16, float32"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(
@@ -226,9 +240,45 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert result.stderr.count("\n") == 1
 
 
-def test_a_profile_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
-    (tmp_path / "p.yaml").write_text("")
+@pytest.mark.parametrize("name", ["p.yaml", "p.samples.json"])
+def test_what_is_there_is_not_overwritten(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("")
 
     result = run("--model", "m", "-o", tmp_path / "p.yaml")
 
-    assert (result.exit_code, result.stderr) == (1, f"{tmp_path}/p.yaml: is there already; --force overwrites it\n")
+    assert (result.exit_code, result.stderr) == (1, f"{tmp_path}/{name}: is there already; --force overwrites it\n")
+
+
+def test_samples_that_contradict_each_other_are_kept_and_the_older_ones_too(tmp_path: Path) -> None:
+    class Odd(ScriptedEngine):
+        """One whose synchronous forwards take no time."""
+
+        def forward(self, tokens: Sequence[int]) -> list[int]:
+            """Let no time pass."""
+            before_s = self._host_s
+            chosen = super().forward(tokens)
+            self._host_s = before_s
+            return chosen
+
+    output = Output(tmp_path / "p.yaml", True, "p")
+    output.path.write_text("older")
+    output.samples.write_text("older")
+    costs = Costs("m", range(1, 100), {1: 0.01, 2: 0.02})
+
+    with pytest.raises(ProfileError, match=r"; the samples are kept in .*/p\.samples\.refused\.json$"):
+        measure(Odd({}, costs), Plan((1, 2), (16,), 2), output)
+
+    assert [path.read_text() for path in (output.path, output.samples)] == ["older", "older"]
+    assert len(read(output.refused).of("sync")) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems bring their own")
+def test_a_preloaded_library_is_the_one_that_multiplies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = tmp_path / "libopenblasp-r0.so"
+    (tmp_path / "libopenblas.so.0").symlink_to(real)
+    maps = f"7f00-7f01 r-xp 0 00:00 1 {real}\n7f02-7f03 r-xp 0 00:00 1 /venv/libblas-x.so.3\n"
+    monkeypatch.setattr(this_machine, "_lines", lambda path: maps.splitlines())
+
+    assert this_machine.blas() == "libblas-x.so.3, libopenblasp-r0.so"
+    monkeypatch.setenv("LD_PRELOAD", f"/nowhere.so:{tmp_path}/libopenblas.so.0")
+    assert this_machine.blas() == "libopenblasp-r0.so"

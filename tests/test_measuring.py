@@ -135,7 +135,7 @@ def test_an_interrupted_measurement_keeps_its_whole_rounds() -> None:
     def interrupt(name: str) -> None:
         nonlocal count
         count += 1
-        if count == 2 * PLAN.steps // PLAN.rounds + 1:
+        if count == PLAN.steps - 1:
             raise KeyboardInterrupt
 
     engine = ScriptedEngine({}, FLAT)
@@ -180,6 +180,24 @@ def test_a_file_that_holds_no_samples_is_refused(tmp_path: Path) -> None:
     assert str(refused.value) == f"{tmp_path}/s.json: is no file of samples (KeyError('kind'))"
 
 
+def test_samples_of_something_else_are_refused() -> None:
+    samples = measured(FLAT).samples
+    profile = assembling.profile(samples, ABOUT)
+    read_cell = Cell("read", 1, PLAN.contexts[0])
+
+    for lacking in (Samples(), Samples({cell: one for cell, one in samples.cells.items() if cell != read_cell})):
+        with pytest.raises(ProfileError, match="its samples lack what it is made of"):
+            assembling.drawn_again(profile, lacking, 1)
+
+
+@pytest.mark.parametrize("contexts", [(8,), (100,), (8, 9), (16, 18)])
+def test_contexts_as_close_as_a_probe_is_long_can_be_measured(contexts: tuple[int, ...]) -> None:
+    plan = Plan((1, 2), contexts, 2, host_work_s=0.001)
+    profile = profiled(FLAT, plan)
+
+    assert measuring.predicted(ScriptedEngine({}, profile.costs()), plan) == pytest.approx(measured(FLAT, plan).checks)
+
+
 def noisy(seconds: list[float]) -> Samples:
     return Samples({Cell("sync", 1, 16): seconds, Cell("pipelined", 1, 16): [0.01] * len(seconds)})
 
@@ -208,7 +226,7 @@ def test_noisy_cells_are_counted_and_the_worst_is_named() -> None:
     ("widths", "contexts", "message"),
     [
         ((2, 3), (16,), "--widths: must start at 1 and end at 65 at most (got (2, 3))"),
-        ((1,), (3, 16), "--contexts: must be within 5..1048576 (got 3..16)"),
+        ((1,), (3, 16), "--contexts: must be within 8..1048576 (got 3..16)"),
         ((1,), (16, 16), "--contexts: has 16 twice"),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_free_reply_is_plain_decodings(tiny: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     records = json.loads(result.stdout)["requests"]
     assert [one["parity"] for one in records] == [{"verdict": "same"}] * 2
-    assert [one["recording_differs_at"] for one in records] == [None] * 2
+    assert [one["recording"] for one in records] == [{"verdict": "same"}] * 2
     assert all(one["counters_equal"] for one in records)
 
 
@@ -102,7 +102,7 @@ def test_drawn_tokens_are_drawn_again_whatever_the_widths(tiny: Path, tmp_path: 
     assert (result.exit_code, result.stderr) == (0, "")
     one = json.loads(result.stdout)["requests"][0]
     assert one["parity"] == {"verdict": "same"}
-    assert one["recording_differs_at"] is None
+    assert one["recording"] == {"verdict": "same"}
     assert one["drafted_rounds"] > 0
 
 
@@ -160,6 +160,17 @@ def test_a_trace_of_another_model_is_refused(tiny: Path, tmp_path: Path, change:
         ("chip: ", 'chip: "Other" #', "the profile is of another machine than this ('Other' and "),
         ("model: tiny", "model: huge", "the profile is of another model than the engine's ('huge' and 'tiny')"),
         ("dtype: float32", "dtype: q4", "the profile is of another dtype than the engine's ('q4' and 'float32')"),
+        ("  chip: ", "  cores: 1000\n  chip: ", "the profile is of another machine than this (1000 cores and "),
+        (
+            "prefill: ",
+            "provenance:\n  tokenizer_sha256: other\nprefill: ",
+            "the profile is of another tokenizer than the engine's ('other' and ",
+        ),
+        (
+            "prefill: ",
+            "provenance:\n  device: a GPU\nprefill: ",
+            "the profile is of another device than the engine's ('a GPU' and ",
+        ),
     ],
 )
 def test_a_profile_of_another_machine_is_refused(
@@ -168,11 +179,23 @@ def test_a_profile_of_another_machine_is_refused(
     text = (tiny / "p.yaml").read_text().replace("machine: {", "machine:\n  ").replace('"}\nengine', '"\nengine')
     (tmp_path / "p.yaml").write_text(text.replace(before, after))
 
-    result = run(tiny, "--policy", "gated", "--profile", tmp_path / "p.yaml")
+    result = run(tiny, "--policy", "gated", "--profile", tmp_path / "p.yaml", "--mode", "free")
 
     assert result.exit_code == 1
     assert result.stderr.startswith(words)
     assert result.stderr.endswith("; --allow-mismatch replays it anyway\n")
+
+
+def test_what_forced_replay_does_not_mind_is_noted(tiny: Path, tmp_path: Path) -> None:
+    text = (tiny / "p.yaml").read_text().replace("dtype: float32", "dtype: q4")
+    (tmp_path / "p.yaml").write_text(f"{text}provenance: {{blas: libother.so}}\n")
+
+    result = run(tiny, "--policy", "gated", "--profile", tmp_path / "p.yaml", "--rounds", 1)
+
+    assert result.exit_code == 0
+    dtype, blas = result.stderr.splitlines()
+    assert dtype == "the profile is of another dtype than the engine's ('q4' and 'float32')"
+    assert blas.startswith("the profile was measured with another BLAS (libother.so, now ")
 
 
 def test_a_trace_that_the_model_is_too_short_for_is_refused(tiny: Path, tmp_path: Path) -> None:

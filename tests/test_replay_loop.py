@@ -126,7 +126,7 @@ def parity_with(wide: dict[int, dict[int, float]], narrow: dict[int, dict[int, f
     first = engine.read().token
     plain = decoded(engine, REQUEST, policies.load("plain"), COSTS, word, first)
     fixed = decoded(engine, REQUEST, policies.load("fixed"), COSTS, word, first)
-    found = compare(engine, len(LOOP), plain.reply, fixed.reply, fixed.schedule.steps)
+    found = compare(engine, LOOP, plain.reply, fixed.reply, fixed.schedule.steps)
     assert engine.context == len(LOOP)
     return str(found)
 
@@ -139,7 +139,7 @@ def test_a_small_gap_between_the_same_two_tokens_is_a_near_tie() -> None:
     # Position 18 is token 10 of the reply, 3. Plain sees 1.0 for it and 0.9 for 9; wide forwards see 1.05 for 9.
     found = parity_with({18: {9: 1.05}}, {18: {9: 0.9}})
 
-    assert found == ("near-tie at token 10: plain 3, here 9; gaps 0.1 and 0.05, paths differ by up to 0.15")
+    assert found == ("near-tie at token 10: 3 there, 9 here; logit gaps 0.1 and 0.05, paths differ by up to 0.15")
 
 
 def logits(*row: float) -> NDArray[np.float32]:
@@ -168,4 +168,15 @@ def test_a_near_tie_is_judged_by_both_paths(
 def test_another_token_on_top_is_a_defect() -> None:
     found = parity_with({18: {9: 5.0, 12: 4.0}}, {18: {5: 0.9}})
 
-    assert found == "differs at token 10: plain 3, here 9; gaps 0.1 and 1, paths differ by up to 5"
+    assert found == "differs at token 10: 3 there, 9 here; logit gaps 0.1 and 1, paths differ by up to 5"
+
+
+def test_a_first_token_that_differs_is_judged_by_the_prefill() -> None:
+    engine = ScriptedEngine({tuple(LOOP): LOOP})
+    engine.prefill(LOOP, Sampler())
+    engine.read()
+
+    found = compare(engine, LOOP, [7], [1], [])
+
+    assert str(found) == "differs at token 0: 7 there, 1 here; logit gaps 1 and 1, paths differ by up to 0"
+    assert engine.context == len(LOOP)

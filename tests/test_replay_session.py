@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ import pytest
 
 import policies
 from calibration import Costs
-from calibration.engine import Engine
+from calibration.engine import Engine, EngineError
 from calibration.scripted_engine import ScriptedEngine
 from policies import Policy
 from simulator.replay import ReplayError, Session, Setup, measure
 from simulator.replay.execution import Reply
+from simulator.replay.parity import SAME, Comparison
 from simulator.replay.report import Answer, answers
 from simulator.replay.robust import by_kind, estimate, quotient, totals
 from simulator.replay.session import Mode
@@ -222,8 +224,94 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
 
     with pytest.raises(ReplayError) as refused:
-        Session(setup(), Store(tmp_path / "taken"))
+        session(setup(), tmp_path / "taken", never)
     assert str(refused.value) == f"{tmp_path}/taken/rounds.jsonl: cannot be written (File exists)"
+
+
+def test_what_could_not_be_begun_leaves_nothing_that_another_setup_stumbles_over(tmp_path: Path) -> None:
+    def refusing() -> Engine:
+        raise EngineError("no such model")
+
+    with pytest.raises(EngineError):
+        session(setup(), tmp_path, refusing)
+
+    assert session(setup(mode="free"), tmp_path).left == 0
+
+
+def test_figures_that_a_policy_decides_by_are_part_of_the_setup(tmp_path: Path) -> None:
+    cheaper = replace(COSTS, device=dict.fromkeys(COSTS.device, 0.01))
+    for name, texts in (("gated", ("gated",)), ("breakeven", ("breakeven",))):
+        session(setup(texts), tmp_path / name)
+
+    Session(replace(setup(("gated",)), costs=cheaper), Store(tmp_path / "gated"))
+    with pytest.raises(ReplayError, match="was begun with another prices_sha256"):
+        Session(replace(setup(("breakeven",)), costs=cheaper), Store(tmp_path / "breakeven"))
+
+
+@pytest.mark.parametrize("broken", [b"", b"\x1f\x8b", gzip.compress(b"{}" * 99)[:-12], b"no gzip at all"])
+def test_a_packed_session_that_is_broken_is_refused(tmp_path: Path, broken: bytes) -> None:
+    packed = bytearray(gzip.compress(b'{"format": "breakeven-replay/1"}' * 9))
+    packed[15] ^= 255
+    for content in (broken, bytes(packed)):
+        (tmp_path / "rounds.jsonl.gz").write_bytes(content)
+        if content:
+            with pytest.raises(ReplayError, match="cannot be read"):
+                Session(setup(), Store(tmp_path))
+
+
+def test_a_name_with_a_line_separator_survives(tmp_path: Path) -> None:
+    odd = Request.of(id="one\u2028two", prompt=COPY, reply=COPY * 2, finish="stop")
+    found = replace(setup(), requests=(odd,))
+    Session(found, Store(tmp_path))
+    measure(Session(found, Store(tmp_path)), lambda: ScriptedEngine.of([odd], COSTS), lambda name: None)
+
+    assert Session(found, Store(tmp_path)).left == 0
+
+
+def test_replies_that_nobody_compared_yet_are_compared_when_the_session_goes_on(tmp_path: Path) -> None:
+    session(setup(mode="free"), tmp_path)
+    path = tmp_path / "rounds.jsonl"
+    kept = [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if '"parity"' not in line]
+    path.write_text("".join(kept), encoding="utf-8")
+
+    resumed = Session(setup(mode="free", repeats=1), Store(tmp_path))
+    assert (resumed.left, len(resumed.unfinished)) == (0, 2)
+    assert {one.comparison for answer in answered(resumed) for one in answer.outcomes} == {None}
+    measure(resumed, scripted, lambda name: None)
+
+    assert {one.comparison for answer in answered(resumed) for one in answer.outcomes} == {Comparison(SAME, SAME)}
+    session(setup(mode="free", repeats=1), tmp_path, never)
+
+
+def test_an_engine_that_says_another_thing_every_time_is_refused() -> None:
+    class Fickle(ScriptedEngine):
+        """One that never says the same at one place."""
+
+        asked = 100
+
+        def _said(self, position: int) -> int:
+            self.asked += 1
+            return self.asked if position == 16 else super()._said(position)
+
+    with pytest.raises(ReplayError, match=r"the engine does not repeat itself$"):
+        answered(session(setup(("fixed",), mode="free"), None, lambda: Fickle.of(REQUESTS, COSTS)))
+
+
+def test_a_free_reply_goes_on_no_further_than_there_are_costs() -> None:
+    short = Request.of(id="short", prompt=COPY, reply=COPY * 2, finish="stop")
+    endless = {tuple(COPY): COPY * 20}
+    costs = replace(COSTS, contexts=range(1, 31))
+    found = replace(setup(("gated",), mode="free", repeats=1), requests=(short,), costs=costs)
+
+    begun = session(found, None, lambda: ScriptedEngine(endless, COSTS, end=99))
+
+    (answer,) = answers(begun, TwoClocks(costs), {"model": "scripted"})
+    (one,) = answer.outcomes
+    assert len(begun.line(short, "gated").reply) == 18 + 3  # contexts end at 30, and 27 tokens were recorded
+    assert one.comparison is not None
+    assert str(one.comparison.recording) == "differs at token 18: the end there, 1 here; logit gaps 1 and 1, " + (
+        "paths differ by up to 0"
+    )
 
 
 def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
@@ -243,8 +331,8 @@ def test_a_reply_that_differs_is_a_defect() -> None:
     found = answered(session(setup(("fixed",), mode="free"), None, differing))
 
     assert [line for answer in found for line in answer.defects(excused=True)] == [
-        "fixed, request 'copy': the reply is not plain decoding's: differs at token 3: plain 4, here 50; "
-        "gaps 1 and 1, paths differ by up to 9"
+        "fixed, request 'copy': the reply is not plain decoding's: differs at token 3: 4 there, 50 here; "
+        "logit gaps 1 and 1, paths differ by up to 9"
     ]
 
 
@@ -258,8 +346,9 @@ def test_a_reply_that_is_not_the_recorded_one_is_a_defect_unless_it_was_recorded
     assert [answer.defects(excused=True) for answer in found] == [[]]
     assert [answer.defects(excused=False) for answer in found] == [
         [
-            "gated, request 'copy': the reply is not the recorded one from token 5 on",
-            "gated, request 'prose': the reply is not the recorded one from token 5 on",
+            f"gated, request {name!r}: the reply is not the recorded one: differs at token 5: {said} there, 60 here; "
+            "logit gaps 1 and 1, paths differ by up to 0"
+            for name, said in (("copy", 6), ("prose", 28))
         ]
     ]
 

@@ -169,6 +169,9 @@ def drawn_again(known: Profile, samples: Samples, count: int, seed: int = 0) -> 
         samples: its raw samples.
         count: how many draws; one that contradicts itself gives no profile.
         seed: of the draws.
+
+    Raises:
+        ProfileError: they lack what a profile is made of.
     """
     random = np.random.default_rng(seed)
     about = Circumstances(
@@ -177,6 +180,9 @@ def drawn_again(known: Profile, samples: Samples, count: int, seed: int = 0) -> 
     about = replace(about, host_work_s=known.host_work_s)
     found = []
     for _ in range(count):
-        with suppress(ProfileError):
-            found.append(profile(samples.drawn_again(random), about))
+        try:
+            with suppress(ProfileError):
+                found.append(profile(samples.drawn_again(random), about))
+        except (KeyError, IndexError) as error:
+            raise ProfileError(f"profile {known.name!r}: its samples lack what it is made of ({error!r})") from None
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,7 +17,7 @@ from calibration.engine import Engine, EngineError
 from calibration.measuring import assembling, foreign, measuring, report
 from calibration.measuring.plan import ROUNDS, Plan
 from calibration.measuring.warnings import warnings
-from calibration.profile import Profile
+from calibration.profile import Profile, check_name
 from calibration.provenance import Provenance
 from calibration.resources import enough_memory
 from calibration.scripted_engine import ScriptedEngine
@@ -73,22 +74,33 @@ class Output:
 
     path: Path
     force: bool
+    name: str
+    """What the profile is called."""
 
     @property
     def samples(self) -> Path:
         """The file of raw samples."""
         return self.path.with_name(f"{self.path.name.removesuffix('.yaml')}.samples.json")
 
+    @property
+    def refused(self) -> Path:
+        """The file of raw samples that come to no profile."""
+        return self.samples.with_suffix(".refused.json")
+
     def check(self) -> None:
         """Refuse what could not be written later, before any time is spent.
 
         Raises:
-            ProfileError: the file is there already, or its folder is not.
+            ProfileError: a file is there already, its folder is not or takes none, or the name is no name.
         """
-        if self.path.exists() and not self.force:
-            raise ProfileError(f"{self.path}: is there already; --force overwrites it")
+        check_name(self.name)
+        for path in (self.path, self.samples):
+            if path.exists() and not self.force:
+                raise ProfileError(f"{path}: is there already; --force overwrites it")
         if not self.path.parent.is_dir():
             raise ProfileError(f"{self.path}: cannot be written (no directory {str(self.path.parent)!r})")
+        if not os.access(self.path.parent, os.W_OK):
+            raise ProfileError(f"{self.path}: cannot be written ({str(self.path.parent)!r} takes no files)")
 
 
 @click.command(cls=console.Command, help=HELP, context_settings={"max_content_width": 120})
@@ -130,16 +142,17 @@ def calibrate(
     """Parse, measure or import, write, print."""
     if (imported is None) != (source is None):
         raise click.UsageError(f"--import FILE and --from {'|'.join(foreign.SOURCES)} need each other")
-    output = Output(where, force)
-    called = name or where.name.removesuffix(".yaml")
+    if source is None and dtype not in (None, *checkpoints.DTYPES):
+        raise click.BadParameter(f"{dtype!r} is not one of {', '.join(checkpoints.DTYPES)}", param_hint="--dtype")
+    output = Output(where, force, name or where.name.removesuffix(".yaml"))
     with console.reports(EngineError, ProfileError), enough_memory():
         output.check()
         if imported and source:
-            about = foreign.About(called, model, dtype or "unknown", chip, measured)
+            about = foreign.About(output.name, model, dtype or "unknown", chip, measured)
             found = Calibrated(foreign.import_profile(imported, source, about))
         else:
             plan = Plan(widths, contexts, rounds, work_s, seed)
-            found = measure(checkpoints.open_engine(model, dtype), plan, called, output)
+            found = measure(checkpoints.open_engine(model, dtype), plan, output)
         found.profile.write(where)
     if as_json:
         console.print_json(report.document(found.profile, found.warnings, found.checks))
@@ -161,8 +174,8 @@ class Calibrated:
     interrupted: bool = False
 
 
-def measure(engine: Engine, plan: Plan, name: str, output: Output) -> Calibrated:
-    """Measure an engine, keep the samples, and make the profile.
+def measure(engine: Engine, plan: Plan, output: Output) -> Calibrated:
+    """Measure an engine, make the profile, and keep the samples.
 
     Raises:
         EngineError: the model cannot be measured.
@@ -171,11 +184,10 @@ def measure(engine: Engine, plan: Plan, name: str, output: Output) -> Calibrated
     load = this_machine.load_average()
     with progress.counted(plan.steps, "warming") as done:
         found = measuring.measure(engine, plan, done)
-    found.samples.write(output.samples)
     said = warnings(found.samples, load)
     engine_says = engine.provenance()
     about = assembling.Circumstances(
-        name=name,
+        name=output.name,
         machine=this_machine.machine(),
         engine=engine_says,
         measured=datetime.now(UTC).date().isoformat(),
@@ -184,7 +196,12 @@ def measure(engine: Engine, plan: Plan, name: str, output: Output) -> Calibrated
         host_work_s=plan.host_work_s,
         provenance=_provenance(engine_says, load, output.samples.name),
     )
-    profile = assembling.profile(found.samples, about)
+    try:
+        profile = assembling.profile(found.samples, about)
+    except ProfileError as error:
+        found.samples.write(output.refused)
+        raise ProfileError(f"{error}; the samples are kept in {output.refused}") from error
+    found.samples.write(output.samples)
     predicted = measuring.predicted(ScriptedEngine({}, profile.costs()), plan)
     checks = {key: (predicted[key], seconds) for key, seconds in found.checks.items()}
     return Calibrated(profile, said, checks, found.interrupted)

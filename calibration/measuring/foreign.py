@@ -24,8 +24,8 @@ MLXCEL_CONTEXT = 300
 """Tokens of the prompt that mlxcel's printout was measured behind."""
 MLXCEL_USED_FOR = (1, 2048)
 
-_PIPELINED = re.compile(r"^\s*pipelined step:\s*([0-9.]+) ms", re.MULTILINE)
-_SYNC = re.compile(r"^\s*sync width\s+(\d+):\s*([0-9.]+) ms", re.MULTILINE)
+_PIPELINED = re.compile(r"^\s*pipelined step:\s*(\d+\.?\d*) ms", re.MULTILINE)
+_SYNC = re.compile(r"^\s*sync width\s+(\d+):\s*(\d+\.?\d*) ms", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,8 @@ def _batched_bench(text: str, where: str, about: About) -> Profile:
     """Read llama-batched-bench's table, or its lines of JSON: decoding B sequences costs what verifying B - 1 does."""
     rows = _bench_rows(text)
     widths = tuple(sorted({int(row["pl"]) for row in rows if row["pl"] <= WIDEST}))
+    if not widths or widths[0] != 1:
+        raise ProfileError("has no row of B 1, which is a plain step")
     lengths = sorted({(int(row["pp"]), int(row["tg"])) for row in rows})
     contexts = tuple(pp + tg // 2 for pp, tg in lengths)
     found = {(int(row["pl"]), int(row["pp"]), int(row["tg"])): row for row in rows}

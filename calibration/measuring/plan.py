@@ -18,6 +18,8 @@ LEAD_IN = 1
 """Pipelined steps before the first that is timed: with the submission before it, the pipeline runs full then."""
 STEPS = 4
 """Pipelined steps that one sample is the median of."""
+SHORTEST = 8
+"""The shortest context: there must be some positions to take back before it."""
 
 
 class Cell(NamedTuple):
@@ -62,11 +64,9 @@ class Plan:
         checks.ascending(self.contexts, "--contexts")
         if self.widths[0] != 1 or self.widths[-1] > WIDEST:
             raise ProfileError(f"--widths: must start at 1 and end at {WIDEST} at most (got {self.widths})")
-        if self.contexts[0] < LEAD_IN + STEPS or self.contexts[-1] > LONGEST_CONTEXT:
-            raise ProfileError(
-                f"--contexts: must be within {LEAD_IN + STEPS}..{LONGEST_CONTEXT} (got {self.contexts[0]}.."
-                f"{self.contexts[-1]})"
-            )
+        if self.contexts[0] < SHORTEST or self.contexts[-1] > LONGEST_CONTEXT:
+            got = f"{self.contexts[0]}..{self.contexts[-1]}"
+            raise ProfileError(f"--contexts: must be within {SHORTEST}..{LONGEST_CONTEXT} (got {got})")
         checks.not_negative(self.host_work_s, "--host-work")
 
     @property
@@ -85,5 +85,6 @@ class Plan:
 
     @property
     def steps(self) -> int:
-        """How many measurements the rounds come to."""
-        return self.rounds * sum(1 for context in self.contexts for _ in self.timed(context))
+        """How many measurements there are: first uses, further prefills, and the rounds."""
+        before = len(self.widths) + len(self.contexts) - 1
+        return before + self.rounds * sum(1 for context in self.contexts for _ in self.timed(context))

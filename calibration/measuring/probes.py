@@ -81,6 +81,9 @@ def _read_s(engine: Engine, longest_s: float) -> float:
     return taken_s
 
 
+LONGEST = 4
+"""Positions that a probe of what the time model derives goes on for."""
+
 DERIVED = (
     "a stretch of 4 steps, drained",
     "a stretch of 4 steps, its last forward wasted",

@@ -115,8 +115,8 @@ def replay(
         setup = Setup(where, model, dtype, requests, tuple(chosen), costs, mode, rounds, seed, sampler)
         session = Session(setup, Store(save))
         predict(setup)
-        interrupted = not finished(session, Checks([trace.header], setup, profile, allow_mismatch))
         drawn = resampled(profile, folder(profile_name or profile.name))
+        interrupted = not finished(session, Checks([trace.header], setup, profile, allow_mismatch))
         clocks = [TwoClocks(one.costs(interpolate_widths=interpolate_widths)) for one in drawn]
         found = answers(session, TwoClocks(costs), dict(trace.header), clocks)
         if as_json:

@@ -16,7 +16,7 @@ from simulator.stream import Step, decode
 from traces import Request
 
 BEYOND = 64
-"""Tokens that a free reply may go on for beyond a recorded one that no limit ended."""
+"""Tokens that a free reply may go on for beyond a recorded one that no limit ended, where the profile has costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,10 @@ class Script:
 class Choice:
     """The engine's own word."""
 
-    def __init__(self, request: Request, eos: frozenset[int]) -> None:
+    def __init__(self, request: Request, eos: frozenset[int], beyond: int = BEYOND) -> None:
+        """Say what decodes, and for how many tokens it may go on where the recorded reply stopped by itself."""
         self._eos = eos
-        self._end = len(request.reply) + (0 if request.finish == "guard" else BEYOND)
+        self._end = len(request.reply) + {"guard": 0, "stop": beyond}.get(request.finish, BEYOND)
 
     def token(self, place: int, chosen: int) -> int | None:
         """Return what was chosen, None for a stop."""

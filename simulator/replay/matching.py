@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from calibration import Profile, load, names
 from calibration.engine import Engine, EngineError, Sampler
-from calibration.provenance import Machine
+from calibration.profile import UNKNOWN
+from calibration.provenance import Machine, Provenance
 from simulator.replay.errors import ReplayError
 from traces import Request
 
@@ -54,22 +56,36 @@ def mismatches(
     same_dtype = header.get("dtype") == engine.get("dtype")
     if same_dtype and header.get("weights_sha256", engine.get("weights_sha256")) != engine.get("weights_sha256"):
         yield "the trace is of other weights than the engine's, of the same name and dtype"
-    if profile.model != engine.get("model"):
-        yield f"the profile is of another model than the engine's ({profile.model!r} and {engine.get('model')!r})"
-    if profile.dtype != engine.get("dtype"):
-        yield f"the profile is of another dtype than the engine's ({profile.dtype!r} and {engine.get('dtype')!r})"
+    about = asdict(profile.provenance or Provenance())
+    for name, known in (("model", profile.model), ("tokenizer_sha256", about["tokenizer_sha256"])):
+        if known and name in engine and known != engine[name]:
+            yield f"the profile is of another {_WORDS[name]} than the engine's ({known!r} and {engine[name]!r})"
     if profile.machine.chip != machine.chip:
         yield f"the profile is of another machine than this ({profile.machine.chip!r} and {machine.chip!r})"
+    elif profile.machine.cores and profile.machine.cores != machine.cores:
+        yield f"the profile is of another machine than this ({profile.machine.cores} cores and {machine.cores})"
+    elif about["device"] and about["device"] != engine.get("device"):
+        yield f"the profile is of another device than the engine's ({about['device']!r} and {engine.get('device')!r})"
 
 
 _WORDS = {"model": "model", "tokenizer_sha256": "tokenizer"}
 
 
-def other_dtype(header: Mapping[str, Any], engine: Mapping[str, Any]) -> str | None:
-    """Return a line where the trace was recorded in another dtype than is replayed."""
-    if "dtype" in header and header["dtype"] != engine.get("dtype"):
-        return f"recorded in {header['dtype']}, replayed in {engine.get('dtype')}: another reply would be no surprise"
-    return None
+def other_dtypes(header: Mapping[str, Any], engine: Mapping[str, Any], profile: Profile) -> Iterator[str]:
+    """Yield where a trace or a profile is of another dtype than is replayed: forced replay only notes it."""
+    dtype = engine.get("dtype")
+    if header.get("dtype", dtype) != dtype:
+        yield f"recorded in {header['dtype']}, replayed in {dtype}: another reply would be no surprise"
+    if profile.dtype != dtype:
+        yield f"the profile is of another dtype than the engine's ({profile.dtype!r} and {dtype!r})"
+
+
+def other_blas(profile: Profile, blas: str) -> str | None:
+    """Return a line where another library multiplies than when the profile was measured."""
+    measured = profile.provenance.blas if profile.provenance else None
+    if measured in (None, UNKNOWN, blas) or blas == UNKNOWN:
+        return None
+    return f"the profile was measured with another BLAS ({measured}, now {blas})"
 
 
 def recorded_alike(header: Mapping[str, Any], engine: Mapping[str, Any]) -> bool:

@@ -37,16 +37,17 @@ class Checks:
         matching.check_tokens(self.setup.requests, engine)
         machine = this_machine.machine()
         wrong: list[str] = []
-        dtypes: list[str] = []
+        noted: list[str] = []
         for header in self.headers:
             wrong += matching.mismatches(header, found, self.profile, machine)
-            dtype = matching.other_dtype(header, found)
-            dtypes += [dtype] if dtype else []
+            noted += matching.other_dtypes(header, found, self.profile)
         if self.setup.mode == "free":
-            wrong += dtypes
+            wrong += noted
         if wrong and not self.allow_mismatch:
             raise ReplayError(f"{wrong[0]}; --allow-mismatch replays it anyway")
-        for line in dict.fromkeys([*wrong, *dtypes]):
+        if blas := matching.other_blas(self.profile, this_machine.blas()):
+            noted.append(blas)
+        for line in dict.fromkeys([*wrong, *noted]):
             console.note(line)
         return engine
 

@@ -11,7 +11,7 @@ import numpy as np
 from policies import Policy
 from simulator.recorded import Recording
 from simulator.records import COUNTERS
-from simulator.replay.parity import Parity, first_difference
+from simulator.replay.parity import Comparison
 from simulator.replay.robust import Estimate, Times, by_kind, estimate, quotient, totals
 from simulator.replay.session import AGAIN, PLAIN, Session
 from simulator.run import Run, ratio
@@ -76,10 +76,8 @@ class Outcome:
     by_kind: tuple[Kind, ...]
     plain_by_kind: tuple[Kind, ...]
     prefill_s: float
-    parity: Parity | None
-    """Against plain decoding in the session; None when forced."""
-    recording: int | None
-    """The first place where a free reply differs from the recording; None where it does not, or when forced."""
+    comparison: Comparison | None
+    """Of a free reply with plain decoding's and the recorded one; None when forced, or as long as nobody knows."""
 
     @property
     def differences(self) -> dict[str, tuple[int, int]]:
@@ -108,8 +106,7 @@ class Outcome:
             "null_interval": [null.low, null.high],
             "counters_equal": self.same_steps,
             "differences": {name: list(pair) for name, pair in self.differences.items()},
-            "parity": self.parity.document() if self.parity else None,
-            "recording_differs_at": self.recording,
+            **(self.comparison.document() if self.comparison else {"parity": None, "recording": None}),
             "by_kind": [part.document() for part in self.by_kind],
             "plain_by_kind": [part.document() for part in self.plain_by_kind],
         }
@@ -130,7 +127,6 @@ def outcome(
     request = recording.request
     run = simulate(recording, policy, clocks)
     schedules = {arm: session.schedule(request, arm) for arm in (PLAIN, str(policy))}
-    reply = session.line(request, str(policy)).reply
     return Outcome(
         run=run,
         schedule=schedules[str(policy)],
@@ -139,8 +135,7 @@ def outcome(
         by_kind=_kinds(session, request, str(policy), clocks),
         plain_by_kind=_kinds(session, request, PLAIN, clocks),
         prefill_s=session.prefill_s(request),
-        parity=session.parity(request, policy),
-        recording=first_difference(reply, request.reply.tolist()) if reply else None,
+        comparison=session.comparison(request, policy),
     )
 
 

@@ -1,5 +1,8 @@
 """Whether two replies of one model are the same, and if not, whether a tie between two tokens explains it.
 
+A policy's reply is held against plain decoding's in the same session, and against the recorded one, which was decoded
+plainly too.
+
 A batched forward may round otherwise than single ones do. That excuses a difference only where both paths hold the
 same two tokens on top and the gap between these is as small, in both, as what the paths differ by anyhow.
 """
@@ -18,7 +21,7 @@ from simulator.schedule import Event
 
 Row = NDArray[np.float32]
 Tokens = tuple[int | None, int | None]
-"""Plain decoding's token and the policy's; None where a reply had ended."""
+"""The plainly decoded reply's token and the policy's; None where a reply had ended."""
 
 TIE = 4.0
 """A gap counts as a tie up to so many times the largest difference of a logit between the paths."""
@@ -26,7 +29,7 @@ TIE = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """How a reply compares with plain decoding in the same session."""
+    """How a reply compares with one that was decoded plainly."""
 
     verdict: str
     """`same`, `near-tie` or `differs`."""
@@ -35,7 +38,7 @@ class Parity:
     tokens: Tokens | None = None
     """What stands there in both replies."""
     gaps: tuple[float, float] | None = None
-    """Largest less second-largest logit there, on plain decoding's path and on the policy's."""
+    """Largest less second-largest logit there, on the path of single steps and on the policy's."""
     largest_difference: float | None = None
     """The largest difference of a logit between the paths there."""
 
@@ -54,16 +57,36 @@ class Parity:
     def __str__(self) -> str:
         if self.position is None or self.tokens is None:
             return self.verdict
-        said = f"{self.verdict} at token {self.position}: plain {self.tokens[0]}, here {self.tokens[1]}"
+        there, here = ("the end" if token is None else token for token in self.tokens)
+        said = f"{self.verdict} at token {self.position}: {there} there, {here} here"
         if self.gaps is None:
             return said
         return (
-            f"{said}; gaps {self.gaps[0]:.4g} and {self.gaps[1]:.4g}, paths differ by up to "
+            f"{said}; logit gaps {self.gaps[0]:.4g} and {self.gaps[1]:.4g}, paths differ by up to "
             f"{self.largest_difference:.4g}"
         )
 
 
 SAME = Parity("same")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How a free reply compares."""
+
+    parity: Parity
+    """With plain decoding in the same session."""
+    recording: Parity
+    """With the recording."""
+
+    def document(self) -> dict[str, Any]:
+        """Return both as plain values."""
+        return {"parity": self.parity.document(), "recording": self.recording.document()}
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Comparison:
+        """Return a comparison from its document."""
+        return cls(Parity.of(document["parity"]), Parity.of(document["recording"]))
 
 
 def first_difference(ours: Sequence[int], theirs: Sequence[int]) -> int | None:
@@ -90,14 +113,14 @@ def judge(plain: Row, policy: Row, position: int, tokens: Tokens) -> Parity:
 
 
 def compare(
-    engine: Engine, prompt_tokens: int, plain: Sequence[int], reply: Sequence[int], events: Sequence[Event]
+    engine: Engine, prompt: Sequence[int], plain: Sequence[int], reply: Sequence[int], events: Sequence[Event]
 ) -> Parity:
-    """Compare a reply with plain decoding's; where they differ, both paths are walked again for their logits.
+    """Compare a reply with a plainly decoded one; where they differ, both paths are walked again for their logits.
 
     Args:
         engine: its KV state holds the prompt and nothing else, and is left so.
-        prompt_tokens: positions of the prompt.
-        plain: plain decoding's reply.
+        prompt: what both reply to.
+        plain: the plainly decoded reply.
         reply: the policy's.
         events: the policy's steps, every one on its own.
     """
@@ -105,11 +128,16 @@ def compare(
     if position is None:
         return SAME
     tokens = tuple(said[position] if position < len(said) else None for said in (plain, reply))
+    if position == 0:
+        # Both paths are the prefill.
+        engine.trim(1)
+        row = engine.logits(prompt[-1:])[0]
+        return judge(row, row, position, (tokens[0], tokens[1]))
     singles = [Event("S", 0, 1, 0, False)] * position
     rows = []
     for said, steps in ((plain, singles), (reply, events)):
         rows.append(_logits_at(engine, said, steps, position))
-        engine.trim(engine.context - prompt_tokens)
+        engine.trim(engine.context - len(prompt))
     return judge(rows[0], rows[1], position, (tokens[0], tokens[1]))
 
 

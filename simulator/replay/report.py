@@ -10,8 +10,9 @@ from calibration import Profile
 from policies import Policy
 from simulator.recorded import Recording
 from simulator.replay.outcome import Outcome, measured, outcome, together
+from simulator.replay.parity import SAME
 from simulator.replay.robust import order
-from simulator.replay.session import Session
+from simulator.replay.session import Mode, Session
 from simulator.report import Row, table
 from simulator.results import Result
 from simulator.two_clocks import TwoClocks
@@ -42,11 +43,12 @@ class Answer:
         found = []
         for one in self.outcomes:
             where = f"{self.policy}, request {one.run.request.id!r}"
-            if one.parity is not None and one.parity.verdict == "differs":
-                found.append(f"{where}: the reply is not plain decoding's: {one.parity}")
-            if one.recording is not None and not excused and one.parity is not None and one.parity.verdict == "same":
-                found.append(f"{where}: the reply is not the recorded one from token {one.recording} on")
-            if one.recording is None and not one.same_steps:
+            compared = one.comparison
+            if compared and compared.parity.verdict == "differs":
+                found.append(f"{where}: the reply is not plain decoding's: {compared.parity}")
+            elif compared and compared.recording.verdict == "differs" and not excused:
+                found.append(f"{where}: the reply is not the recorded one: {compared.recording}")
+            if (compared is None or compared.recording == SAME) and not one.same_steps:
                 found.append(f"{where}: the engine took other steps than the simulation: {_listed(one.differences)}")
         return found
 
@@ -93,11 +95,11 @@ def text(session: Session, found: Sequence[Answer]) -> str:
         f"engine   {engine.get('model')} {engine.get('dtype')} on {engine.get('device')}, mlx {engine.get('mlx')}, "
         f"mlx-lm {engine.get('mlx_lm')}",
     ]
-    blocks = ["\n".join(lines), _requests(found), *(_kinds(answer) for answer in found)]
+    blocks = ["\n".join(lines), _requests(session, found), *(_kinds(answer) for answer in found)]
     return "\n\n".join([*blocks, "\n".join(_closing(session, answer) for answer in found)])
 
 
-def _requests(found: Sequence[Answer]) -> str:
+def _requests(session: Session, found: Sequence[Answer]) -> str:
     rows: list[Row] = [
         ("request", "policy", "predicted", "measured", "from", "to", "error", "null", "counters", "reply")
     ]
@@ -115,17 +117,17 @@ def _requests(found: Sequence[Answer]) -> str:
                 _percent(one.error),
                 f"{one.measured.null_speedup.median:.3f}",
                 "equal" if one.same_steps else "differ",
-                _reply(one),
+                _reply(one, session.setup.mode),
             )
         )
     return "decode speedup, the worst first\n" + table(rows)
 
 
-def _reply(one: Outcome) -> str:
-    if one.parity is None:
-        return "forced"
-    said = str(one.parity)
-    return said if one.recording is None else f"{said}, recording differs at {one.recording}"
+def _reply(one: Outcome, mode: Mode) -> str:
+    compared = one.comparison
+    if compared is None:
+        return "forced" if mode == "forced" else "not compared yet"
+    return str(compared.parity) if compared.recording == SAME else f"{compared.parity}; recording {compared.recording}"
 
 
 def _kinds(answer: Answer) -> str:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from calibration import Costs
+from calibration import Costs, this_machine
 from calibration.engine import Engine, Sampler
 from policies import UNLIMITED, LookupPolicy, Policy
 from policies.plain import Plain
 from simulator.replay import parity
 from simulator.replay.errors import ReplayError
 from simulator.replay.execution import BEYOND, Choice, Reply, Script
-from simulator.replay.parity import Parity
+from simulator.replay.parity import Comparison
 from simulator.replay.robust import Times
 from simulator.replay.store import Line, Store
 from simulator.schedule import Schedule, read_codes
@@ -71,13 +71,25 @@ class Setup:
         """The widest forward that may be needed."""
         return 1 + max((one.max_draft for one in self.policies if isinstance(one, LookupPolicy)), default=0)
 
+    def beyond(self, request: Request) -> int:
+        """Return for how many tokens a free reply may go on beyond a recorded one that the model ended itself.
+
+        No further than the profile knows what forwards cost, but the one that may stand where the recording stopped.
+        """
+        room = self.costs.contexts[-1] - len(request.prompt) - len(request.reply)
+        return max(1, min(BEYOND, room))
+
     def positions(self, request: Request) -> int:
         """Return how many positions the KV state holds at most."""
-        beyond = BEYOND if self.mode == "free" and request.finish == "stop" else 0
+        beyond = self.beyond(request) if self.mode == "free" and request.finish == "stop" else 0
         return len(request.prompt) + len(request.reply) + beyond + self.widest
 
     def document(self) -> dict[str, Any]:
-        """Return what two sessions must share to be continued as one; the number of repeats is not part of it."""
+        """Return what two sessions must share to be continued as one; the number of repeats is not part of it.
+
+        The figures of the profile are, where a policy decides by them.
+        """
+        prices = repr(replace(self.costs, name="", notes=())) if any(one.needs_prices for one in self.policies) else ""
         said = hashlib.sha256()
         for request in self.requests:
             said.update(request.id.encode() + request.prompt.tobytes() + request.reply.tobytes())
@@ -92,6 +104,7 @@ class Setup:
             "seed": self.seed,
             "sampler": self.sampler.provenance(),
             "host_work_s": self.costs.host_work_s,
+            "prices_sha256": hashlib.sha256(prices.encode()).hexdigest() if prices else None,
         }
 
 
@@ -112,6 +125,15 @@ class Session:
     def left(self) -> int:
         """How many runs are still to be measured."""
         return sum(1 for request in self.setup.requests for _ in self._missing(request))
+
+    @property
+    def unfinished(self) -> tuple[Request, ...]:
+        """Those of which a run is missing, or of whose free replies nobody knows yet how they compare."""
+        return tuple(
+            request
+            for request in self.setup.requests
+            if any(True for _ in self._missing(request)) or self._open(request)
+        )
 
     @property
     def requests(self) -> tuple[Request, ...]:
@@ -143,24 +165,30 @@ class Session:
         """Return an arm's step times over the complete repeats.
 
         Raises:
-            ReplayError: two repeats did not do the same steps, which equal runs of one engine always do.
+            ReplayError: two repeats did not do or say the same, which equal runs of one engine always do.
         """
         lines = [self.line(request, arm, repeat) for repeat in range(self.complete(request))]
         for repeat, line in enumerate(lines):
-            if line.codes != lines[0].codes:
+            if (line.codes, line.reply) != (lines[0].codes, lines[0].reply):
+                what = "took other steps" if line.codes != lines[0].codes else "said something else"
                 raise ReplayError(
-                    f"request {request.id!r}: {arm} took other steps in repeat {repeat} than in repeat 0; "
+                    f"request {request.id!r}: {arm} {what} in repeat {repeat} than in repeat 0; "
                     "the engine does not repeat itself"
                 )
         return np.array([line.seconds for line in lines], dtype=np.float64)
 
-    def parity(self, request: Request, policy: Policy) -> Parity | None:
-        """Return how a free reply compared with plain decoding's; None when forced."""
-        return self._store.parities.get((request.id, str(policy)))
+    def comparison(self, request: Request, policy: Policy) -> Comparison | None:
+        """Return how a free reply compared; None when forced, or as long as nobody knows."""
+        return self._store.comparisons.get((request.id, str(policy)))
 
     def prefill_s(self, request: Request) -> float:
         """Return the measured seconds of a request's prefill."""
         return self._store.prefills[request.id]
+
+    def _open(self, request: Request) -> list[Policy]:
+        if self.setup.mode == "forced":
+            return []
+        return [policy for policy in self.setup.policies if self.comparison(request, policy) is None]
 
     def _missing(self, request: Request) -> Iterator[tuple[int, str]]:
         for repeat in range(self.setup.repeats):
@@ -182,15 +210,18 @@ def measure(session: Session, open_engine: Callable[[], Engine], done: Callable[
         ReplayError: a run cannot be kept, or another process is keeping its own in the same place.
     """
     setup = session.setup
-    missing = [request for request in setup.requests if any(True for _ in session._missing(request))]
-    if not missing:
+    if not session.unfinished:
         return
     with session._store.alone():
+        unfinished = session.unfinished
+        if not unfinished:
+            return  # another process has just measured it
         engine = open_engine()
-        engine.check_rollback(max(map(setup.positions, missing)))
-        session._store.said_by(engine.provenance())
-        warm(engine, setup, missing[0])
-        for request in missing:
+        engine.check_rollback(max(map(setup.positions, unfinished)))
+        # The library that multiplies is no part of the engine, but its times are not to be mixed with another's.
+        session._store.said_by({**engine.provenance(), "blas": this_machine.blas()})
+        warm(engine, setup, unfinished[0])
+        for request in unfinished:
             _measure(session, engine, request, done)
 
 
@@ -204,7 +235,7 @@ def _measure(session: Session, engine: Engine, request: Request, done: Callable[
     if setup.mode == "forced":
         first = int(request.reply[0])
     else:
-        word = Choice(request, engine.eos)
+        word = Choice(request, engine.eos, setup.beyond(request))
         if first in engine.eos:
             raise ReplayError(f"request {request.id!r}: the model ends its reply before the first token")
     missing: dict[int, list[str]] = {}
@@ -217,8 +248,7 @@ def _measure(session: Session, engine: Engine, request: Request, done: Callable[
             store.keep((request.id, repeat, arm), reply.execution, setup.mode == "free")
             done(request.id)
     engine.trim(engine.context - len(request.prompt))
-    if setup.mode == "free":
-        _compare(session, engine, request)
+    _compare(session, engine, request)
 
 
 def _take_turns(replies: Sequence[Reply], tokens: int, order: random.Random) -> None:
@@ -230,12 +260,17 @@ def _take_turns(replies: Sequence[Reply], tokens: int, order: random.Random) -> 
 
 
 def _compare(session: Session, engine: Engine, request: Request) -> None:
-    plain = session.line(request, PLAIN).reply
-    for policy in session.setup.policies:
-        line = session.line(request, str(policy))
+    prompt: list[int] = request.prompt.tolist()
+    for policy in session._open(request):
+        plain, again = session.line(request, PLAIN).reply, session.line(request, AGAIN).reply
+        if plain != again:
+            raise ReplayError(f"request {request.id!r}: {PLAIN} said two things; the engine does not repeat itself")
+        reply = session.line(request, str(policy)).reply
         events = session.schedule(request, str(policy)).steps
-        found = parity.compare(engine, len(request.prompt), plain, line.reply, events)
-        session._store.judged(request.id, str(policy), found)
+        with_plain, with_recording = (
+            parity.compare(engine, prompt, said, reply, events) for said in (plain, request.reply.tolist())
+        )
+        session._store.judged(request.id, str(policy), Comparison(with_plain, with_recording))
 
 
 def warm(engine: Engine, setup: Setup, request: Request) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import IO, Any
 
 from simulator.replay.errors import ReplayError
 from simulator.replay.execution import Execution
-from simulator.replay.parity import Parity
+from simulator.replay.parity import Comparison
 from simulator.schedule import read_codes
 
 FORMAT = "breakeven-replay/1"
@@ -46,31 +47,38 @@ class Store:
     """The runs of one session by request, repeat and arm."""
 
     def __init__(self, directory: Path | None = None) -> None:
+        self._path = directory / "rounds.jsonl" if directory else None
+        self._setup: dict[str, Any] = {}
+        self._forget()
+
+    def _forget(self) -> None:
         self.lines: dict[Key, Line] = {}
-        self.parities: dict[tuple[str, str], Parity] = {}
+        self.comparisons: dict[tuple[str, str], Comparison] = {}
         self.prefills: dict[str, float] = {}
         self.engine: dict[str, Any] = {}
-        self._directory = directory
-        self._path = directory / "rounds.jsonl" if directory else None
+        self._begun = False
 
     def begin(self, setup: Mapping[str, Any]) -> None:
-        """Read what an earlier session kept, or begin a new one.
+        """Read what an earlier session kept; nothing is written before there is something to keep.
 
         Raises:
-            ReplayError: what is there belongs to another setup, or cannot be read or written.
+            ReplayError: what is there belongs to another setup, or cannot be read.
         """
-        setup = json.loads(json.dumps(setup))
-        text = self._read()
+        self._setup = json.loads(json.dumps(setup))
+        self._load(self._read())
+
+    def _load(self, text: str) -> None:
+        self._forget()
         if not text:
-            self._append({"format": FORMAT, "setup": setup})
             return
-        head, *rest = [self._parsed(number, line) for number, line in enumerate(text.splitlines(), start=1)]
+        self._begun = True
+        head, *rest = [self._parsed(number, line) for number, line in enumerate(text[:-1].split("\n"), start=1)]
         if head.get("format") != FORMAT:
             raise ReplayError(f"{self._path}: format must be {FORMAT!r} (got {head.get('format')!r})")
         kept = head.get("setup")
         if not isinstance(kept, dict):
             raise ReplayError(f"{self._path}:1: setup must be an object (got {kept!r})")
-        for name, value in setup.items():
+        for name, value in self._setup.items():
             before = kept.get(name)
             if before != value:
                 raise ReplayError(f"{self._path}: was begun with another {name} ({before!r}, now {value!r})")
@@ -82,10 +90,10 @@ class Store:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep other processes from writing here meanwhile.
+        """Keep other processes from writing here meanwhile, and read what they wrote before.
 
         Raises:
-            ReplayError: one is, or nothing can be written.
+            ReplayError: one is writing, or nothing can be written, or what is there belongs to another setup.
         """
         if self._path is None:
             yield
@@ -97,6 +105,10 @@ class Store:
                 raise ReplayError(f"{self._path}: another replay is writing it") from None
             except OSError:
                 pass  # a file system without locks
+            whole = self._read()
+            # A last line that was cut while it was written goes; its run is measured again.
+            file.truncate(len(whole.encode()))
+            self._load(whole)
             yield
 
     def said_by(self, engine: Mapping[str, Any]) -> None:
@@ -134,10 +146,9 @@ class Store:
         }
         self._add(entry | ({"reply": list(run.reply)} if with_reply else {}))
 
-    def judged(self, request: str, policy: str, parity: Parity) -> None:
-        """Keep how a reply compared with plain decoding's."""
-        if (request, policy) not in self.parities:
-            self._add({"request": request, "policy": policy, "parity": parity.document()})
+    def judged(self, request: str, policy: str, comparison: Comparison) -> None:
+        """Keep how a reply compared."""
+        self._add({"request": request, "policy": policy, **comparison.document()})
 
     def _add(self, entry: Mapping[str, Any]) -> None:
         self._append(entry)
@@ -149,7 +160,7 @@ class Store:
         elif "prefill_s" in entry:
             self.prefills[entry["request"]] = entry["prefill_s"]
         elif "parity" in entry:
-            self.parities[entry["request"], entry["policy"]] = Parity.of(entry["parity"])
+            self.comparisons[entry["request"], entry["policy"]] = Comparison.of(entry)
         else:
             key = entry["request"], int(entry["repeat"]), entry["arm"]
             seconds = tuple(map(float, entry["seconds"]))
@@ -164,41 +175,52 @@ class Store:
             )
 
     def _read(self) -> str:
+        """Return the lines that are whole."""
         if self._path is None:
             return ""
-        packed = self._path.with_name(self._path.name + ".gz")
+        packed = self._packed
         try:
             if not self._path.exists():
-                return gzip.decompress(packed.read_bytes()).decode() if packed.exists() else ""
-            text = self._path.read_text(encoding="utf-8")
-            whole = text[: text.rfind("\n") + 1]
-            if whole != text:
-                # The last line was cut while it was written; its run is measured again.
-                with self._path.open("r+b") as file:
-                    file.truncate(len(whole.encode()))
-        except (OSError, EOFError, UnicodeDecodeError) as error:
+                kept = gzip.decompress(packed.read_bytes()) if packed.exists() else b""
+            else:
+                kept = self._path.read_bytes()
+            return kept[: kept.rfind(b"\n") + 1].decode()
+        except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
             raise ReplayError(f"{self._path}: cannot be read ({error})") from error
-        return whole
 
     def _append(self, entry: Mapping[str, Any]) -> None:
         if self._path is None:
             return
+        entries = [entry] if self._begun else [{"format": FORMAT, "setup": self._setup}, entry]
         try:
             with self._open() as file:
-                file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+                file.write("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in entries))
         except OSError as error:
             raise ReplayError(f"{self._path}: cannot be written ({error.strerror})") from error
+        self._begun = True
 
     def _open(self) -> IO[str]:
         assert self._path is not None
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            packed = self._path.with_name(self._path.name + ".gz")
-            if packed.exists() and not self._path.exists():
-                self._path.write_bytes(gzip.decompress(packed.read_bytes()))
+            if self._packed.exists() and not self._path.exists():
+                self._unpack(self._path)
             return self._path.open("a", encoding="utf-8", newline="\n")
         except OSError as error:
             raise ReplayError(f"{self._path}: cannot be written ({error.strerror})") from error
+
+    @property
+    def _packed(self) -> Path:
+        assert self._path is not None
+        return self._path.with_name(self._path.name + ".gz")
+
+    def _unpack(self, path: Path) -> None:
+        beside = path.with_name(f".{path.name}.new")
+        try:
+            beside.write_bytes(gzip.decompress(self._packed.read_bytes()))
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
 
     def _parsed(self, number: int, line: str) -> dict[str, Any]:
         try:
