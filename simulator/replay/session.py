@@ -76,7 +76,7 @@ class Setup:
 
         No further than the profile knows what forwards cost, but the one that may stand where the recording stopped.
         """
-        room = self.costs.contexts[-1] - len(request.prompt) - len(request.reply)
+        room = self.costs.contexts[-1] - len(request.prompt) - len(request.reply) - self.widest
         return max(1, min(BEYOND, room))
 
     def positions(self, request: Request) -> int:
@@ -104,6 +104,8 @@ class Setup:
             "seed": self.seed,
             "sampler": self.sampler.provenance(),
             "host_work_s": self.costs.host_work_s,
+            # What bounds a reply that goes on beyond its recording.
+            "last_context": self.costs.contexts[-1] if self.mode == "free" else None,
             "prices_sha256": hashlib.sha256(prices.encode()).hexdigest() if prices else None,
         }
 
@@ -168,11 +170,12 @@ class Session:
             ReplayError: two repeats did not do or say the same, which equal runs of one engine always do.
         """
         lines = [self.line(request, arm, repeat) for repeat in range(self.complete(request))]
+        first = self.line(request, PLAIN) if arm == AGAIN else lines[0]
         for repeat, line in enumerate(lines):
-            if (line.codes, line.reply) != (lines[0].codes, lines[0].reply):
-                what = "took other steps" if line.codes != lines[0].codes else "said something else"
+            if (line.codes, line.reply) != (first.codes, first.reply):
+                what = "took other steps" if line.codes != first.codes else "said something else"
                 raise ReplayError(
-                    f"request {request.id!r}: {arm} {what} in repeat {repeat} than in repeat 0; "
+                    f"request {request.id!r}: {arm} {what} in repeat {repeat} than before; "
                     "the engine does not repeat itself"
                 )
         return np.array([line.seconds for line in lines], dtype=np.float64)
@@ -261,10 +264,8 @@ def _take_turns(replies: Sequence[Reply], tokens: int, order: random.Random) -> 
 
 def _compare(session: Session, engine: Engine, request: Request) -> None:
     prompt: list[int] = request.prompt.tolist()
+    plain = session.line(request, PLAIN).reply
     for policy in session._open(request):
-        plain, again = session.line(request, PLAIN).reply, session.line(request, AGAIN).reply
-        if plain != again:
-            raise ReplayError(f"request {request.id!r}: {PLAIN} said two things; the engine does not repeat itself")
         reply = session.line(request, str(policy)).reply
         events = session.schedule(request, str(policy)).steps
         with_plain, with_recording = (

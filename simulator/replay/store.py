@@ -9,9 +9,10 @@ from __future__ import annotations
 import fcntl
 import gzip
 import json
+import os
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -118,11 +119,9 @@ class Store:
             ReplayError: the session was begun on another engine, or the line cannot be written.
         """
         found = json.loads(json.dumps(engine))
-        if self.engine and self.engine != found:
-            name = next(key for key in {**self.engine, **found} if self.engine.get(key) != found.get(key))
-            raise ReplayError(
-                f"{self._path}: was begun on another engine ({name} {self.engine.get(name)!r}, now {found.get(name)!r})"
-            )
+        for name, before in self.engine.items():
+            if name in found and found[name] != before:
+                raise ReplayError(f"{self._path}: was begun on another engine ({name} {before!r}, now {found[name]!r})")
         if not self.engine:
             self._add({"engine": found})
 
@@ -215,10 +214,11 @@ class Store:
         return self._path.with_name(self._path.name + ".gz")
 
     def _unpack(self, path: Path) -> None:
-        beside = path.with_name(f".{path.name}.new")
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
         try:
             beside.write_bytes(gzip.decompress(self._packed.read_bytes()))
-            beside.replace(path)
+            with suppress(FileExistsError):  # another process was faster, and may be writing it
+                path.hardlink_to(beside)
         finally:
             beside.unlink(missing_ok=True)
 
