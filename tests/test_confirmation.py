@@ -268,7 +268,7 @@ def test_nothing_recommended_is_nothing_to_confirm(tmp_path: Path, monkeypatch: 
 def test_two_requests_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     said = write(tmp_path / "said.jsonl", requests(3), SAID)
-    other = write(tmp_path / "other.jsonl", SAID)
+    other = write(tmp_path / "other.jsonl", requests(2, held_out=True, seed=1))
 
     asked = ["--policy", "fixed", "--confirm", "1", "--model", "smollm2"]
     result = CliRunner().invoke(tune, [*asked, "--trace", said, "--trace", other])

@@ -169,13 +169,13 @@ def test_pairs_of_text_are_read_from_three_kinds_of_file(source: str, prompt: st
     texts = {
         "lines": json_lines(rows),
         "list": json.dumps(rows, indent=2),
-        "csv": csv_text(["response", "prompt"], [["ho\nho", "hi"], ["x", "hi"]]),
+        "csv": csv_text(["response", "prompt"], [["ho\nho", "hi"], ["[1, 2]", "hi"]]),
     }
     file = write(tmp_path / f"mine.{'csv' if kind == 'csv' else 'json'}", texts[kind])
 
     assert in_text(source, file) == [
         ("mine-1", prompt, "ho\nho"),
-        ("mine-2", prompt, "x" if kind == "csv" else "[1, 2]"),
+        ("mine-2", prompt, "[1, 2]"),
     ]
 
 
@@ -237,6 +237,22 @@ def test_arrivals_are_given_in_turn_as_often_as_there_are_some() -> None:
         ("mine-2-2", said(B), 2.0),
         ("mine-1-3", said(A), 9.0),
     ]
+
+
+def test_no_arrival_takes_the_name_of_a_request_that_is_there() -> None:
+    named = [replace(A, id=name) for name in ("a", "a-2", "a-3")]
+
+    assert [one.id for one in arrivals.given(range(8), named)] == [
+        *("a", "a-2", "a-3"),
+        *("a-4", "a-2-2", "a-3-2"),
+        *("a-5", "a-2-3"),
+    ]
+
+
+def test_a_text_that_looks_like_ids_is_one_among_texts(tmp_path: Path) -> None:
+    file = write(tmp_path / "mine.csv", csv_text(COLUMNS, [["sorted([2, 1])?", "[1, 2]"], ["[]", "[3]"]]))
+
+    assert in_text("pairs", file) == [("mine-1", "usorted([2, 1])?a", "[1, 2]"), ("mine-2", "u[]a", "[3]")]
 
 
 def test_a_conversation_is_messages() -> None:

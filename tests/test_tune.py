@@ -20,6 +20,8 @@ from simulator.cli import simulate
 from tests.tuning_requests import requests, write
 from tuning.cli import SAMPLERS, tune
 from tuning.samplers import NAMES
+from tuning.worker import Work
+from tuning.workers import Done, work_together
 
 FAST = ("--trials", "12", "--workers", "1", "--floor", "0.9")
 
@@ -164,6 +166,37 @@ def test_another_question_under_the_same_study_is_refused(trace: str) -> None:
     assert other.stderr.startswith("study mine in tune.journal: the digest of its space is ")
 
 
+def test_every_seed_and_sampler_has_a_study_of_its_own_unless_it_is_named(trace: str) -> None:
+    ask = ("--policy", "gated", "--trace", trace, *FAST)
+    found = [run(*ask, *more, "--json") for more in ((), ("--seed", 1), ("--sampler", "random"))]
+    studies = [json.loads(one.stdout)["study"] for one in found]
+    count = len(json.loads(found[0].stdout)["trials"])
+
+    assert len({one["name"] for one in studies}) == 3
+    assert [one["proposed_by"] for one in studies] == [
+        {"tpe, seed 0": count},
+        {"tpe, seed 1": count},
+        {"random, seed 0": count},
+    ]
+
+    name = ("--study", studies[0]["name"], "--seed", 1, "--trials", count + 2)
+    together = f"{count + 2} trials ({count} by tpe, seed 0; 2 by tpe, seed 1)"
+    assert together in run(*ask, *name).stdout
+
+
+def test_a_grid_is_searched_whole_and_mixed_with_nothing(trace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tuning.cli.DEFAULT_TRIALS", 3)
+    narrow = ("--fix", "match=latest", "--fix", "ngram_min=1", "--range", "ngram_max=1,2,3", "--range", "max_draft=2,7")
+    ask = ("--policy", "fixed", *narrow, "--fix", "pipeline_after=2", "--trace", trace, "--workers", 1, "--floor", 0)
+
+    grid = run(*ask, "--sampler", "grid", "--study", "points", "--json")
+    mixed = run(*ask, "--study", "points")
+
+    assert len(json.loads(grid.stdout)["trials"]) == 6
+    assert mixed.exit_code == 1
+    assert mixed.stderr.startswith("study points in tune.journal: the digest of its objective is one value, points (")
+
+
 def test_the_time_may_be_limited_instead_of_the_trials(trace: str) -> None:
     done = run("--policy", "gated", "--trace", trace, "--timeout", 0.5, "--workers", 1, "--floor", 0, "--json")
 
@@ -191,6 +224,23 @@ def test_ctrl_c_reports_what_is_finished(trace: str) -> None:
     assert process.returncode == 1
     assert stdout.splitlines()[-1].startswith("gated: ")
     assert re.fullmatch(r"interrupted: \d+ trials are kept; the same command goes on\n", stderr)
+
+
+def test_a_search_that_was_interrupted_is_not_confirmed(trace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(task: Work, workers: int, done: Done) -> None:
+        work_together(task, workers, done)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tuning.workers.work_together", interrupted)
+    confirm = ("--confirm", 1, "--model", "smollm2", "-o", "found.yaml")
+
+    done = run("--policy", "gated", "--trace", trace, *FAST, *confirm)
+
+    assert done.exit_code == 1
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("gated: no answer; ")
+    assert last.endswith("; not confirmed: the search was interrupted")
+    assert not Path("found.yaml").exists()
 
 
 def test_a_study_of_two_values_is_chosen_from_like_any_other(trace: str) -> None:

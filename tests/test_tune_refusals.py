@@ -31,16 +31,32 @@ def run(*arguments: object) -> Result:
     [
         (("--policy", "gatd"), "no policy named 'gatd' (have: "),
         (("--policy", "gated", "--fix", "depth=1"), "--fix depth: policy 'gated' has no such setting"),
-        (("--policy", "gated", "--fix", "ngram_max=1"), "--fix: ngram_max must be at least ngram_min 2 (got 1)"),
+        (
+            ("--policy", "gated", "--fix", "ngram_max=1", "--fix", "ngram_min=2"),
+            "--fix: ngram_max must be at least ngram_min 2 (got 1)",
+        ),
         (
             ("--policy", "gated", "--weight", "code=1"),
             "--weight code: no request is in that category (have: copy, story)",
         ),
         (("--policy", "gated", "--weight", "copy=x"), "--weight copy: must be a number (got 'x')"),
+        (("--policy", "gated", "--trace", "said.jsonl"), "request 'copy0' is there twice (in "),
         (("--policy", "gated", "--keep", "2"), "keep must be between 0 and 1 (got 2)"),
         (("--policy", "gated", "--sampler", "grid"), "the grid has "),
         (("--policy", "gated", "--storage", "no/x.journal"), "no/x.journal: cannot be written (no directory 'no')"),
         (("--policy", "gated", "--storage", "who://x"), "who://x: is no address of a database"),
+        (
+            ("--policy", "gated", "--storage", "postgrsql://ann:secret@host/db"),
+            "postgrsql://ann:***@host/db: is no address of a database (",
+        ),
+        (
+            ("--policy", "gated", "--storage", "postgresql://ann:secret@host:54x2/db"),
+            "postgresql://***@host:54x2/db: is no address of a database\n",
+        ),
+        (
+            ("--policy", "gated", "--storage", "postgresql://ann:se{cr}et@host/db"),
+            "postgresql://ann:***@host/db: is no address of a database\n",
+        ),
         (("--policy", "gated", "--storage", ""), "--storage: must be a file or the URL of a database (got '')"),
         (("--policy", "gated", "--profile", "gb11"), "no profile named 'gb11'"),
         (("--policy", "gated", "-o", ".", "--force"), ".: cannot be written (it is a directory)"),

@@ -42,7 +42,12 @@ def test_a_block_is_searched_up_to_what_has_a_cost() -> None:
     found = space("gated", [], [], widest=5)
 
     assert max(int(str(settings["max_draft"])) for settings in draws(found)) == 4
-    assert found.notes == ("max_draft is searched up to 4: the profiles have costs of widths up to 5",)
+    assert found.notes == (
+        "max_draft is searched up to 4: the profiles have costs of widths up to 5",
+        "the shipped constants are held to blocks of 4 too",
+    )
+    assert found.shipped == policies.load("gated:max_draft=4")
+    assert space("gated", ["max_draft=3"], [], widest=5).shipped == found.shipped
 
 
 def test_what_is_fixed_is_not_searched_and_a_range_is_kept_to() -> None:
@@ -61,6 +66,19 @@ def test_the_shortest_suffix_is_never_longer_than_the_longest() -> None:
 
     assert all(int(str(one["ngram_min"])) <= int(str(one["ngram_max"])) for one in searched)
     assert all(int(str(one["ngram_min"])) <= 3 for one in longest_fixed)
+
+
+def test_the_ends_of_the_suffix_are_mended_within_their_ranges_only() -> None:
+    found = space("fixed", [], ["ngram_max=2,3,4", "ngram_min=1..8"], widest=10)
+    drawn = draws(found)
+
+    assert {one["ngram_max"] for one in drawn} == {2, 3, 4}
+    assert all(int(str(one["ngram_min"])) <= int(str(one["ngram_max"])) for one in drawn)
+    neither = space("fixed", [], ["ngram_max=2,3", "ngram_min=5,6"], widest=10)
+    with pytest.raises(PolicyError, match="ngram_max must be at least ngram_min"):
+        neither.policy(draws(neither)[0])
+    longer = space("fixed", ["ngram_min=5"], [], widest=10)
+    assert longer.possible(longer.defaults)["ngram_max"] == 5
 
 
 def test_numbers_are_drawn_as_they_are_printed() -> None:

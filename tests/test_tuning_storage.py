@@ -13,7 +13,8 @@ from typing import Any
 
 import optuna
 import pytest
-from optuna.trial import TrialState
+from optuna.exceptions import UpdateFinishedTrialError
+from optuna.trial import FrozenTrial, TrialState
 
 from policies import Policy
 from tests.tuning_requests import task
@@ -39,6 +40,29 @@ def test_a_running_trial_whose_lease_is_over_is_failed(tmp_path: Path) -> None:
         assert [one.state for one in study.trials] == [TrialState.FAIL, TrialState.RUNNING, TrialState.RUNNING]
         assert fail_lost(study, -1.0) == 1  # the one without a lease began longer ago than that
         assert study.trials[unleased.number].state == TrialState.FAIL
+
+
+def test_whoever_joins_fails_what_is_lost(tmp_path: Path) -> None:
+    asked = dataclasses.replace(task(tmp_path), lease_s=60.0)
+    with opened(asked.place.storage) as storage:
+        joined(asked, storage).ask().set_user_attr(ATTRIBUTE, 1.0)
+
+        assert [one.state for one in joined(asked, storage).trials] == [TrialState.FAIL]
+
+
+def test_a_trial_that_somebody_else_ends_at_the_same_moment_is_left_to_him(tmp_path: Path) -> None:
+    asked = task(tmp_path)
+
+    class Slow(optuna.Study):
+        """One that somebody overtakes between its look at a trial and its word on it."""
+
+        def tell(self, *args: Any, **kwargs: Any) -> FrozenTrial:
+            raise UpdateFinishedTrialError
+
+    with opened(asked.place.storage) as storage:
+        joined(asked, storage).ask().set_user_attr(ATTRIBUTE, 1.0)
+
+        assert fail_lost(Slow(asked.place.name, storage), 60.0) == 1
 
 
 def test_all_who_open_a_new_database_at_once_find_its_tables(tmp_path: Path) -> None:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import optuna
 import pytest
 from optuna.trial import TrialState
 
-from tests.tuning_requests import problem, requests, task
+import calibration
+from tests.tuning_requests import PROFILE, problem, requests, task
 from traces import Request
+from tuning.dimension import Value
 from tuning.errors import TuningError
+from tuning.problem import Problem
 from tuning.samplers import NAMES, sampler
-from tuning.search import Found, judged, search
+from tuning.score import Rules, Score
+from tuning.search import Found, Verdict, judged, search
+from tuning.selection import Candidate, Scoring, best, simplified
+from tuning.space import space
 from tuning.storage import opened
 from tuning.study import Place, score_of
 from tuning.worker import Work, joined, work
@@ -75,6 +84,49 @@ def test_changes_that_gain_nothing_are_put_back(tmp_path: Path) -> None:
         assert constant.obstacle or (constant.cost is not None and constant.cost > 0)
 
 
+def settings_that_score(speedups: dict[tuple[int, ...], float]) -> tuple[list[Candidate], Scoring]:
+    """Candidates of three constants, shipped as 0, and what scores them; what has no speedup is slow."""
+
+    def score(settings: Mapping[str, Value]) -> Score:
+        values = tuple(int(str(settings[name])) for name in "abc")
+        return Score(speedups.get(values, 1.0), 1.0, 1.0, {})
+
+    named = [dict(zip("abc", values, strict=True)) for values in speedups]
+    return [Candidate(settings, score(settings)) for settings in named], score
+
+
+@pytest.mark.parametrize(
+    ("speedups", "taken"),
+    [
+        ({(1, 2, 3): 1.5, (1, 0, 3): 1.5}, (1, 0, 3)),
+        # No single one can go, but two at once can.
+        ({(1, 2, 3): 1.5, (0, 0, 3): 1.4999}, (0, 0, 3)),
+        # Another trial, as good, changes fewer than the fastest can be brought down to.
+        ({(1, 2, 3): 1.5, (0, 7, 0): 1.4995}, (0, 7, 0)),
+        ({(1, 2, 3): 1.5, (0, 7, 0): 1.49}, (1, 2, 3)),
+    ],
+    ids=["one goes", "two go", "another", "not as good"],
+)
+def test_among_equals_the_fewest_changes_are_taken(
+    speedups: dict[tuple[int, ...], float], taken: tuple[int, ...]
+) -> None:
+    found, score = settings_that_score(speedups)
+    tried = found if taken in ((0, 7, 0), (1, 2, 3)) else found[:1]
+
+    assert tuple(simplified(best(found), tried, dict.fromkeys("abc", 0), score).settings.values()) == taken
+
+
+def test_a_rule_that_the_shipped_constants_keep_is_not_to_be_broken_for_another() -> None:
+    def verdict(**amounts: float) -> Verdict:
+        scores = {"shipped": {"prose": 0.09, "copying": -0.02}, "found": amounts}
+        comparison = SimpleNamespace(score=lambda column: Score(1.0, 1.0, 1.0, scores[column]))
+        return Verdict(cast(Any, comparison), cast(Any, SimpleNamespace(gains=True)))
+
+    assert verdict(prose=0.05, copying=-0.01).recommended
+    assert not verdict(prose=0.0, copying=0.01).recommended
+    assert not verdict(prose=0.1, copying=-0.5).recommended
+
+
 def test_nothing_outside_a_range_is_found(tmp_path: Path) -> None:
     asked = problem(ranges=["full_at=3..4", "narrow=3..5", "misses=1..8"], fixes=FIXED)
 
@@ -123,6 +175,19 @@ def test_settings_without_a_cost_are_trials_without_a_score(tmp_path: Path) -> N
     assert {one.params["max_draft"] for one in found.trials} == {3, 20}
     assert {one.params["max_draft"] for one in refused} == {20}
     assert all("width 21 is not in profile" in one.user_attrs["refused"] for one in refused)
+
+
+def test_a_profile_without_wide_forwards_can_be_tuned_for(tmp_path: Path) -> None:
+    wide = calibration.shipped(PROFILE)
+    cost = replace(wide.cost, widths=wide.cost.widths[:5], sync_s=wide.cost.sync_s[:5], first_use_s=None)
+    if cost.sync_spread_s is not None:
+        cost = replace(cost, sync_spread_s=cost.sync_spread_s[:5])
+    asked = Problem(space("fixed", [], [], 5), (replace(wide, cost=cost),), Rules(floor=0.5))
+
+    found = search(task(tmp_path, asked), 1)
+
+    assert found.comparison.score("shipped").copying > 1
+    assert int(str(found.candidate.settings["max_draft"])) <= 4
 
 
 def test_a_grid_ends_with_its_points_and_may_not_be_too_large(tmp_path: Path) -> None:

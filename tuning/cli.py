@@ -72,7 +72,10 @@ def comparable(context: click.Context, option: click.Parameter, value: float | N
     help=f"What forwards cost; of several the worst counts. {DEFAULT_PROFILE} unless given.",
 )
 @click.option(
-    "--trials", type=click.IntRange(min=1), metavar="N", help=f"Trials of the study.  [default: {DEFAULT_TRIALS}]"
+    "--trials",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Trials of the study.  [default: {DEFAULT_TRIALS}; of a grid, all its points]",
 )
 @click.option(
     "--timeout",
@@ -166,14 +169,14 @@ def tune(
             check_emitted(question.policy)
         confirm = plan(question, confirming)
         digests = question.digests(sampler)
-        place = Place(storage, study or question.name(sampler))
-        if trials is None and timeout is None:
+        place = Place(storage, study or question.name(sampler, seed))
+        if trials is None and timeout is None and sampler != "grid":
             trials = DEFAULT_TRIALS
         seconds = float("inf") if timeout is None else timeout
         task = Work(question.problem, question.split.tuning, place, digests, sampler, seed, trials, seconds)
         interrupted = False
         try:
-            with counted(trials or 0, "searching") as done:
+            with counted(0 if task.goal == math.inf else int(task.goal), "searching") as done:
                 work_together(task, workers or os.cpu_count() or 1, done)
         except KeyboardInterrupt:
             interrupted = True
@@ -182,8 +185,8 @@ def tune(
         form: Form = "json" if as_json else "mlxcel" if emit else "text"
         try:
             # What took long to find is not lost, whatever becomes of the engine or the disk.
-            if confirm is not None and not interrupted:
-                answer = with_confirmation(answer, confirm)
+            if confirm is not None:
+                answer = with_confirmation(answer, confirm, interrupted)
             if output is not None and not answer.failure:
                 write(output, answer, today())
         finally:
@@ -196,11 +199,13 @@ def tune(
         click.get_current_context().exit(3)
 
 
-def with_confirmation(answer: Answer, plan: Plan) -> Answer:
+def with_confirmation(answer: Answer, plan: Plan, interrupted: bool) -> Answer:
     """Return an answer with what the engine says of it, or with why it said nothing."""
     if not answer.promising:
         console.note("nothing is recommended, so there is nothing to confirm")
         return answer
+    if interrupted:
+        return replace(answer, failure="the search was interrupted")
     try:
         return replace(answer, confirmation=plan.run(answer))
     except (EngineError, ReplayError, ProfileError) as error:

@@ -10,7 +10,7 @@ from tuning.answer import Answer
 from tuning.comparison import Comparison
 from tuning.evidence import evidence
 from tuning.sensitivity import Constant
-from tuning.study import REFUSED, SCORE
+from tuning.study import REFUSED, SCORE, proposers
 
 
 def document(answer: Answer, day: str) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def document(answer: Answer, day: str) -> dict[str, Any]:
         },
         "serve": problem.service.settings if problem.service else None,
         "space": problem.space.document(),
-        "study": {"name": task.place.name, "sampler": task.sampler, "seed": task.seed},
+        "study": {"name": task.place.name, "proposed_by": proposers(answer.found.trials)},
         "found": dict(answer.policy.settings),
         "changes": dict(answer.changes),
         "feasible": answer.found.feasible,

@@ -26,10 +26,7 @@ def evidence(answer: Answer, day: str) -> dict[str, str]:
     return {
         "recommended": "yes" if answer.recommended else f"no: {answer.reason}",
         "value": values(answer.changes),
-        "derived_from": (
-            f"{requests(len(inquiry.split.tuning))} for tuning of {sources} on {profiles}; "
-            f"{len(found.trials)} trials ({answer.task.sampler}, seed {answer.task.seed})"
-        ),
+        "derived_from": (f"{requests(len(inquiry.split.tuning))} for tuning of {sources} on {profiles}; {found.study}"),
         "held_out": (
             f"{verdict.effect} the shipped constants, {verdict.effect.said}; "
             f"slowest prose request {prose:.3f} times plain decoding"

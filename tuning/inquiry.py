@@ -33,13 +33,15 @@ class Inquiry:
         """Return what a study that answers the question must have been made for, by part."""
         requests = (*self.split.tuning, *self.split.held_out)
         parts = [len(self.split.tuning), len(self.split.held_out)]
-        objective = {"cmaes": "penalised", "nsgaii": "two values"}.get(sampler, "one value")
+        objective = {"cmaes": "penalised", "nsgaii": "two values", "grid": "one value, points"}.get(
+            sampler, "one value"
+        )
         found = self.problem.digests(requests)
         return {**found, "traces": digest([found["traces"], *parts]), "objective": objective}
 
-    def name(self, sampler: str) -> str:
-        """Return a name for the study, the same for the same question only."""
-        return f"{self.policy}-{digest(self.digests(sampler))[:8]}"
+    def name(self, sampler: str, seed: int) -> str:
+        """Return a name for the study, the same for the same question asked in the same way only."""
+        return f"{self.policy}-{digest([self.digests(sampler), sampler, seed])[:8]}"
 
 
 def inquiry(
@@ -79,7 +81,7 @@ def inquiry(
     parts = split(traces)
     problem.check_weights(parts.tuning)
     try:
-        problem.space.policy({})
+        problem.space.policy(problem.space.possible(problem.space.defaults))
     except PolicyError as error:
         raise PolicyError(f"--fix: {error}") from None
     return Inquiry(problem, parts, tuple(traces))

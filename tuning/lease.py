@@ -9,9 +9,12 @@ as for a database; the clocks of machines that share a study must agree to withi
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 
 import optuna
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import TrialState
 
 from calibration.host_clock import utc_s
@@ -70,6 +73,17 @@ def fail_lost(study: optuna.Study, seconds: float = LEASE_S) -> int:
         if until_s is None and trial.datetime_start is not None:
             until_s = now_s + seconds - abs(now_s - trial.datetime_start.timestamp())
         if until_s is not None and until_s < now_s:
-            study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+            tell(study, trial.number, state=TrialState.FAIL)
             lost += 1
     return lost
+
+
+def tell(
+    study: optuna.Study,
+    trial: optuna.Trial | int,
+    values: float | Sequence[float] | None = None,
+    state: TrialState | None = None,
+) -> None:
+    """Tell a study what became of a trial, unless somebody has done so already, or does at this very moment."""
+    with suppress(UpdateFinishedTrialError):
+        study.tell(trial, values, state=state, skip_if_finished=True)

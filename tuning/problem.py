@@ -36,8 +36,8 @@ class Problem:
 
     @property
     def shipped(self) -> Policy:
-        """The policy with its shipped constants."""
-        return self.space.kind()
+        """The policy with its shipped constants, but for blocks that there are no costs of."""
+        return self.space.shipped
 
     def evaluator(self, requests: Sequence[Request]) -> Evaluator:
         """Return what says how fast these requests are under a policy.

@@ -58,8 +58,7 @@ def _question(answer: Answer) -> list[str]:
     models = list(dict.fromkeys(str(trace.header["model"]) for trace in inquiry.traces))
     fixed = "".join(f", {name} fixed at {shown(value)}" for name, value in problem.space.fixed.items())
     count = len(problem.space.dimensions)
-    trials = answer.found.trials
-    refused = sum(trial.state == TrialState.PRUNED for trial in trials)
+    refused = sum(trial.state == TrialState.PRUNED for trial in answer.found.trials)
     rules = problem.rules
     weights = "".join(f", {name} weighs {weight:g}" for name, weight in rules.weights.items())
     lines = [
@@ -70,8 +69,7 @@ def _question(answer: Answer) -> list[str]:
         *([f"server   {problem.service}"] if problem.service else []),
         f"rules    no prose request below {rules.floor:g}, copying categories keep {rules.keep * 100:.3g} % "
         f"of what the shipped constants gain{weights}",
-        f"study    {task.place}: {len(trials)} trials{f', {refused} of them refused' if refused else ''} "
-        f"({task.sampler}, seed {task.seed})",
+        f"study    {task.place}: {answer.found.study}{f', {refused} of them refused' if refused else ''}",
     ]
     strangers = [profile for profile in problem.profiles if not all(published_alike(one, profile) for one in models)]
     if strangers:

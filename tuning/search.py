@@ -19,7 +19,7 @@ from tuning.selection import Candidate, best, candidates, scoring, simplified
 from tuning.sensitivity import Constant, sensitivity
 from tuning.space import changed
 from tuning.storage import opened
-from tuning.study import settled
+from tuning.study import proposers, settled
 from tuning.worker import Work, joined
 from tuning.workers import work_together
 
@@ -35,6 +35,13 @@ class Found:
     constants: tuple[Constant, ...]
     comparison: Comparison
     """The tuning split."""
+
+    @property
+    def study(self) -> str:
+        """How many trials there are, and what proposed them."""
+        counts = proposers(self.trials)
+        who = "; ".join(one if len(counts) == 1 else f"{count} by {one}" for one, count in counts.items())
+        return f"{len(self.trials)} trials ({who})"
 
     @property
     def feasible(self) -> bool:
@@ -54,7 +61,8 @@ class Verdict:
     @property
     def keeps_rules(self) -> bool:
         """Whether no rule is broken more than the shipped constants break it."""
-        return self.comparison.score("found").violation <= self.comparison.score("shipped").violation
+        found, shipped = (self.comparison.score(column).violations for column in ("found", "shipped"))
+        return all(amount <= max(0.0, shipped[rule]) for rule, amount in found.items())
 
     @property
     def recommended(self) -> bool:
@@ -99,7 +107,7 @@ def chosen(task: Work) -> Found:
             found.insert(0, Candidate(space.defaults, start))
         if not found:
             raise TuningError(f"study {task.place}: has no settings to choose from ({len(trials)} trials, all refused)")
-        candidate = simplified(best(found), space.reachable, score)
+        candidate = simplified(best(found), found, space.reachable, score)
         return Found(
             candidate,
             tuple(trials),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import optuna
 from optuna.trial import FrozenTrial, TrialState
@@ -64,28 +65,41 @@ def best(found: Sequence[Candidate]) -> Candidate:
     return min(found, key=lambda one: (one.score.violation, -one.score.speedup))
 
 
-def simplified(candidate: Candidate, shipped: Mapping[str, Value], score: Scoring) -> Candidate:
-    """Put constants back to their shipped values, one after another, as long as that costs nothing.
+def simplified(
+    fastest: Candidate, others: Sequence[Candidate], shipped: Mapping[str, Value], score: Scoring
+) -> Candidate:
+    """Return the one with the fewest changed constants among what is as good as the fastest.
 
-    Each time the one goes whose loss is the smallest, until every further one would take the speedup more than `EQUAL`
-    below what was found, or break a rule that was kept.
+    That is, of those that were tried, the one with the fewest; then constants are put back to their shipped values,
+    one after another, and two at once where no single one can go, as long as that costs nothing: the speedup may not
+    fall more than `EQUAL` below the fastest, nor a rule be broken that it keeps.
 
     Args:
-        candidate: what was found.
+        fastest: the best that was found.
+        others: everything that was tried.
         shipped: the shipped values that may be put back.
         score: scores settings on the tuning split.
     """
-    least = candidate.score.speedup * (1 - EQUAL)
-    most_broken = candidate.score.violation
+    least, most_broken = fastest.score.speedup * (1 - EQUAL), fastest.score.violation
+
+    def as_good(one: Candidate) -> bool:
+        return one.score.speedup >= least and one.score.violation <= most_broken
+
+    def changes(one: Candidate) -> list[str]:
+        return [name for name, value in one.settings.items() if value != shipped.get(name, value)]
+
+    equals = [fastest, *filter(as_good, others)]
+    candidate = min(equals, key=lambda one: (len(changes(one)), -one.score.speedup))
     while True:
-        tried = [
-            Candidate(settings, found)
-            for name, value in candidate.settings.items()
-            if value != shipped.get(name, value)
-            and (found := score(settings := {**candidate.settings, name: shipped[name]})) is not None
-            and found.speedup >= least
-            and found.violation <= most_broken
-        ]
-        if not tried:
+        for count in (1, 2):
+            tried = [
+                Candidate(settings, found)
+                for names in combinations(changes(candidate), count)
+                if (found := score(settings := {**candidate.settings, **{name: shipped[name] for name in names}}))
+                is not None
+            ]
+            if good := list(filter(as_good, tried)):
+                candidate = max(good, key=lambda one: one.score.speedup)
+                break
+        else:
             return candidate
-        candidate = max(tried, key=lambda one: one.score.speedup)

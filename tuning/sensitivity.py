@@ -53,7 +53,9 @@ class Constant:
 def sensitivity(space: Space, candidate: Candidate, score: Scoring, study: optuna.Study) -> tuple[Constant, ...]:
     """Vary every searched setting around a candidate, one at a time."""
     shares = importances(study)
-    return tuple(_constant(dimension, candidate, score, shares) for dimension in space.dimensions)
+    return tuple(
+        _constant(dimension, space.defaults[dimension.name], candidate, score, shares) for dimension in space.dimensions
+    )
 
 
 def importances(study: optuna.Study) -> Mapping[str, float] | None:
@@ -70,10 +72,9 @@ def importances(study: optuna.Study) -> Mapping[str, float] | None:
 
 
 def _constant(
-    dimension: Dimension, candidate: Candidate, score: Scoring, shares: Mapping[str, float] | None
+    dimension: Dimension, shipped: Value, candidate: Candidate, score: Scoring, shares: Mapping[str, float] | None
 ) -> Constant:
     name, found = dimension.name, candidate.settings[dimension.name]
-    shipped: Value = dimension.setting.default
 
     def reached(value: Value) -> float | None:
         if value == found:

@@ -19,8 +19,8 @@ from tuning.errors import TuningError
 class Space:
     """What a search may set, and what it may not."""
 
-    kind: type[Policy]
-    """The policy's class."""
+    shipped: Policy
+    """The policy with its shipped constants, but for blocks that there are no costs of."""
     dimensions: tuple[Dimension, ...]
     """The settings that are searched."""
     fixed: Mapping[str, Value]
@@ -30,7 +30,7 @@ class Space:
 
     def draw(self, trial: optuna.trial.BaseTrial) -> dict[str, Value]:
         """Draw a value of every searched setting."""
-        return self._possible({dimension.name: dimension.draw(trial) for dimension in self.dimensions})
+        return self.possible({dimension.name: dimension.draw(trial) for dimension in self.dimensions})
 
     def policy(self, settings: Mapping[str, Value]) -> Policy:
         """Return the policy with these settings, the fixed ones, and its defaults for the rest.
@@ -42,9 +42,14 @@ class Space:
         return self.kind(**chosen)
 
     @property
+    def kind(self) -> type[Policy]:
+        """The policy's class."""
+        return type(self.shipped)
+
+    @property
     def defaults(self) -> dict[str, Value]:
         """The shipped value of every searched setting."""
-        return {dimension.name: dimension.setting.default for dimension in self.dimensions}
+        return {dimension.name: self.shipped.settings[dimension.name] for dimension in self.dimensions}
 
     @property
     def reachable(self) -> dict[str, Value]:
@@ -67,13 +72,17 @@ class Space:
         """The values of each parameter in a grid."""
         return {name: values for dimension in self.dimensions for name, values in dimension.grid.items()}
 
-    def _possible(self, drawn: dict[str, Value]) -> dict[str, Value]:
-        """Mend what was drawn of the two ends of the suffix: half of all draws would be refused otherwise."""
-        both = {**self.fixed, **drawn}
+    def possible(self, settings: dict[str, Value]) -> dict[str, Value]:
+        """Mend the two ends of the suffix, where the space allows it: half of all draws would be refused otherwise."""
+        both = {**self.fixed, **settings}
         least, most = both.get("ngram_min"), both.get("ngram_max")
         if not (isinstance(least, int) and isinstance(most, int) and most < least):
-            return drawn
-        return {**drawn, "ngram_max": least} if "ngram_max" in drawn else {**drawn, "ngram_min": most}
+            return settings
+        searched = {dimension.name: dimension for dimension in self.dimensions}
+        for name, value in (("ngram_max", least), ("ngram_min", most)):
+            if name in searched and searched[name].drawn(value) is not None:
+                return {**settings, name: value}
+        return settings
 
     def document(self) -> dict[str, Any]:
         """Return the space as plain values, of which its digest is made."""
@@ -116,9 +125,13 @@ def space(name: str, fixes: Sequence[str], ranges: Sequence[str], widest: int) -
         if key == "max_draft" and issubclass(kind, LookupPolicy) and not dimension.choices:
             dimension = _priced(dimension, widest, notes)
         dimensions.append(dimension)
+    shipped = kind()
+    if isinstance(shipped, LookupPolicy) and shipped.max_draft > widest - 1:
+        shipped = replace(shipped, max_draft=widest - 1)
+        notes.append(f"the shipped constants are held to blocks of {widest - 1} too")
     if not dimensions or name == "plain":
         raise TuningError(f"policy {name!r} has nothing to search (settings: {', '.join(known)}; all fixed or idle)")
-    return Space(kind, tuple(dimensions), fixed, tuple(notes))
+    return Space(shipped, tuple(dimensions), fixed, tuple(notes))
 
 
 def _known(texts: dict[str, str], known: Mapping[str, Setting], policy: str, option: str) -> dict[str, str]:

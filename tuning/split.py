@@ -40,8 +40,15 @@ def split(traces: Sequence[Trace]) -> Split:
     """Split the requests of traces: by their tags where any is tagged `held-out`, else a third by a hash of the ids.
 
     Raises:
-        TuningError: a part is empty.
+        TuningError: a part is empty, or a request is there twice and would judge itself.
     """
+    seen: dict[tuple[str, bytes, bytes], str] = {}
+    for trace in traces:
+        for request in trace.requests:
+            said = request.id, request.prompt.tobytes(), request.reply.tobytes()
+            if said in seen:
+                raise TuningError(f"request {request.id!r} is there twice (in {seen[said]} and {trace.source})")
+            seen[said] = trace.source
     requests = [request for trace in traces for request in trace.requests]
     tagged = any(HELD_OUT in request.tags for request in requests)
     if tagged:

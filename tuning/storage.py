@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 from collections.abc import Iterator
@@ -58,8 +59,8 @@ def shown(where: str) -> str:
         return where
     try:
         return sqlalchemy.make_url(where).render_as_string(hide_password=True)
-    except sqlalchemy.exc.ArgumentError:
-        return where
+    except (sqlalchemy.exc.ArgumentError, ValueError):
+        return re.sub("//[^/]*@", "//***@", where)
 
 
 @contextmanager
@@ -79,7 +80,7 @@ def reachable(where: str) -> Iterator[None]:
             f"{shown(where)}: its driver is not installed; for PostgreSQL install the extra 'postgres'"
         ) from error
     except sqlalchemy.exc.ArgumentError as error:
-        raise TuningError(f"{where}: is no address of a database ({first_line(error)})") from error
+        raise TuningError(f"{shown(where)}: is no address of a database ({first_line(error)})") from error
     except SpoiltError as error:
         raise TuningError(f"{where}: is no journal of studies ({error}); give another --storage") from error
     except KeyError as error:
@@ -102,6 +103,9 @@ def _open(where: str) -> BaseStorage:
             return Journaled(Journal(where))
         try:
             return _database(_url(where))
+        except (ValueError, KeyError, IndexError):
+            # A port that is no number, or braces in a password, which Optuna takes for a place to fill in.
+            raise TuningError(f"{shown(where)}: is no address of a database") from None
         except RuntimeError as error:
             raise TuningError(
                 f"{shown(where)}: is no database of studies ({first_line(error)}); give another --storage"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,8 @@ DIGESTS = "digests"
 """The user attribute of a study that says what it asks."""
 SCORE = "score"
 """The user attribute of a trial that says what it reached."""
+PROPOSED_BY = "proposed by"
+"""The user attribute of a trial that says which sampler proposed its settings, with which seed."""
 REFUSED = "refused"
 """The user attribute of a trial that says why its settings could not be tried."""
 
@@ -78,6 +81,11 @@ def join(
 def settled(study: optuna.Study) -> list[FrozenTrial]:
     """Return the trials that are through: with a score, or with settings that could not be tried."""
     return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
+
+
+def proposers(trials: Iterable[FrozenTrial]) -> dict[str, int]:
+    """Return how many trials each sampler and seed proposed, first come first."""
+    return dict(Counter(str(trial.user_attrs.get(PROPOSED_BY, "somebody else")) for trial in trials))
 
 
 def running(study: optuna.Study) -> int:

@@ -20,12 +20,12 @@ from calibration.host_clock import HostClock
 from policies import PolicyError
 from traces import Request
 from tuning.evaluation import Evaluator
-from tuning.lease import LEASE_S, Lease, fail_lost
+from tuning.lease import LEASE_S, Lease, fail_lost, tell
 from tuning.problem import Problem
 from tuning.samplers import points, sampler
 from tuning.score import Judge, Score
 from tuning.storage import opened
-from tuning.study import REFUSED, SCORE, Place, join, running, score_document, settled
+from tuning.study import PROPOSED_BY, REFUSED, SCORE, Place, join, running, score_document, settled
 from tuning.trials import check_trials
 
 PAUSE_S = 0.05
@@ -52,6 +52,11 @@ class Work:
     """How long to go on."""
     lease_s: float = LEASE_S
     """How long a running trial is believed in without a word from its worker."""
+
+    @property
+    def proposer(self) -> str:
+        """What proposes the settings, in words."""
+        return f"{self.sampler}, seed {self.seed}"
 
     @property
     def goal(self) -> float:
@@ -108,6 +113,7 @@ def joined(task: Work, storage: BaseStorage) -> optuna.Study:
         sampler(task.sampler, space, task.seed),
         objectives=objectives,
     )
+    fail_lost(study, task.lease_s)
     check_trials(study, space, task.place)
     shipped = space.drawn(space.defaults)
     if made and shipped is not None and task.sampler != "grid":
@@ -120,16 +126,17 @@ def one_trial(study: optuna.Study, task: Work, evaluator: Evaluator, judge: Judg
     trial = study.ask()
     try:
         with Lease(trial, task.lease_s):
+            trial.set_user_attr(PROPOSED_BY, task.proposer)
             score = _scored(trial, task, evaluator, judge)
     except UpdateFinishedTrialError:
         return None  # our lease was over, and somebody has failed the trial
     except Exception:
-        study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
+        tell(study, trial, state=TrialState.FAIL)
         raise
     if score is None:
-        study.tell(trial, state=TrialState.PRUNED, skip_if_finished=True)
+        tell(study, trial, state=TrialState.PRUNED)
     else:
-        study.tell(trial, _values(score, task.sampler), skip_if_finished=True)
+        tell(study, trial, _values(score, task.sampler))
     return score
 
 

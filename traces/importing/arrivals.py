@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import cycle
+from itertools import count, cycle
 
 from traces.trace import Request
 
@@ -17,17 +17,17 @@ from traces.trace import Request
 def given(arrivals_s: Iterable[float], requests: Iterable[Request]) -> Iterator[Request]:
     """Yield a request for every arrival, earliest first, in seconds after the first.
 
-    A request that comes for the n-th time has `-n` behind its id.
+    A request that comes for the n-th time has `-n` behind its id, or the next number that no other request has.
 
     Args:
         arrivals_s: when requests came, on any clock.
         requests: what they said, at least one.
     """
-    at_s = sorted(arrivals_s)
-    lap, seen = 1, set[str]()
-    for moment_s, request in zip(at_s, cycle(requests), strict=False):
-        if request.id in seen:
-            lap, seen = lap + 1, set()
-        seen.add(request.id)
-        name = request.id if lap == 1 else f"{request.id}-{lap}"
+    at_s, said = sorted(arrivals_s), list(requests)
+    taken = {request.id for request in said}
+    for place, (moment_s, request) in enumerate(zip(at_s, cycle(said), strict=False)):
+        name, lap = request.id, place // len(said) + 1
+        if lap > 1:
+            name = next(one for number in count(lap) if (one := f"{request.id}-{number}") not in taken)
+            taken.add(name)
         yield replace(request, id=name, arrival_s=moment_s - at_s[0])

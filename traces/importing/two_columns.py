@@ -32,16 +32,18 @@ def read(file: str, columns: tuple[str, str], text: Callable[[str, str], Text]) 
     Raises:
         TraceError: with file and line, what is no pair.
     """
-    found: Iterator[tuple[str, Mapping[str, Any]]]
-    if file.lower().removesuffix(".gz").endswith(".csv"):
-        found = ((where, {name: _cell(text) for name, text in row.items()}) for where, row in rows(file, columns))
-    else:
-        found = objects(file)
+    in_csv = file.lower().removesuffix(".gz").endswith(".csv")
+    found: Iterator[tuple[str, Mapping[str, Any]]] = rows(file, columns) if in_csv else objects(file)
     kind: type | None = None
 
     def pair(entry: Entry) -> Iterator[Exchange]:
         nonlocal kind
         prompt, response = (keys.value(entry.values, column) for column in columns)
+        if in_csv and kind is not str:
+            # Among texts, one that looks like a list of ids is a text too.
+            ids = _cell(prompt)
+            if kind is list or isinstance(ids, list):
+                prompt, response = ids, _cell(response)
         kind = kind or (list if isinstance(prompt, list) else str)
         for column, got in zip(columns, (prompt, response), strict=True):
             if not isinstance(got, kind):
