@@ -5,7 +5,7 @@ Only the tuning split is known here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -70,9 +70,8 @@ def simplified(
 ) -> Candidate:
     """Return the one with the fewest changed constants among what is as good as the fastest.
 
-    That is, of those that were tried, the one with the fewest; then constants are put back to their shipped values,
-    one after another, and two at once where no single one can go, as long as that costs nothing: the speedup may not
-    fall more than `EQUAL` below the fastest, nor a rule be broken that it keeps.
+    From the fastest, and from the one with the fewest changes of those that were tried, constants are put back to their
+    shipped values as long as what is left is as good.
 
     Args:
         fastest: the best that was found.
@@ -80,26 +79,45 @@ def simplified(
         shipped: the shipped values that may be put back.
         score: scores settings on the tuning split.
     """
-    least, most_broken = fastest.score.speedup * (1 - EQUAL), fastest.score.violation
+    equals = Equals(fastest, shipped, score)
+    fewest = min([fastest, *filter(equals.holds, others)], key=equals.cost)
+    starts = [fastest, fewest] if equals.cost(fewest)[0] < equals.cost(fastest)[0] else [fastest]
+    return min(map(equals.simplest, starts), key=equals.cost)
 
-    def as_good(one: Candidate) -> bool:
+
+@dataclass(frozen=True)
+class Equals:
+    """What is as good as the fastest: no more than `EQUAL` slower, and breaking the rules no more."""
+
+    fastest: Candidate
+    shipped: Mapping[str, Value]
+    score: Scoring
+
+    def holds(self, one: Candidate) -> bool:
+        """Return whether a candidate is one of them."""
+        least, most_broken = self.fastest.score.speedup * (1 - EQUAL), self.fastest.score.violation
         return one.score.speedup >= least and one.score.violation <= most_broken
 
-    def changes(one: Candidate) -> list[str]:
-        return [name for name, value in one.settings.items() if value != shipped.get(name, value)]
+    def cost(self, one: Candidate) -> tuple[int, float]:
+        """Return what is to be as small as it can be: the changed constants, and among as many the time."""
+        return len(self._changes(one)), -one.score.speedup
 
-    equals = [fastest, *filter(as_good, others)]
-    candidate = min(equals, key=lambda one: (len(changes(one)), -one.score.speedup))
-    while True:
-        for count in (1, 2):
-            tried = [
-                Candidate(settings, found)
-                for names in combinations(changes(candidate), count)
-                if (found := score(settings := {**candidate.settings, **{name: shipped[name] for name in names}}))
-                is not None
-            ]
-            if good := list(filter(as_good, tried)):
-                candidate = max(good, key=lambda one: one.score.speedup)
-                break
-        else:
-            return candidate
+    def simplest(self, candidate: Candidate) -> Candidate:
+        """Put constants back one after another, the one that costs least first, and two where no single one can go."""
+        while True:
+            for count in (1, 2):
+                if found := list(filter(self.holds, self._with_back(candidate, count))):
+                    candidate = max(found, key=lambda one: one.score.speedup)
+                    break
+            else:
+                return candidate
+
+    def _changes(self, one: Candidate) -> list[str]:
+        return [name for name, value in one.settings.items() if value != self.shipped.get(name, value)]
+
+    def _with_back(self, candidate: Candidate, count: int) -> Iterator[Candidate]:
+        for names in combinations(self._changes(candidate), count):
+            settings = {**candidate.settings, **{name: self.shipped[name] for name in names}}
+            score = self.score(settings)
+            if score is not None:
+                yield Candidate(settings, score)
