@@ -11,7 +11,7 @@ from policies import LookupPolicy, Policy, settings_of
 
 
 def documented(kind: type) -> dict[str, str]:
-    """Return what stands under each field of a class."""
+    """Return what stands under each setting of a class."""
     (node,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(node, ast.ClassDef)
     found = {}
@@ -19,7 +19,8 @@ def documented(kind: type) -> dict[str, str]:
         if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
             assert isinstance(field.target, ast.Name)
             found[field.target.id] = " ".join(str(below.value.value).split())
-    return found
+    known = settings_of(kind)
+    return {name: meaning for name, meaning in found.items() if name in known}
 
 
 def show(title: str, kind: type) -> None:
