@@ -190,11 +190,13 @@ def test_a_grid_is_searched_whole_and_mixed_with_nothing(trace: str, monkeypatch
     ask = ("--policy", "fixed", *narrow, "--fix", "pipeline_after=2", "--trace", trace, "--workers", 1, "--floor", 0)
 
     grid = run(*ask, "--sampler", "grid", "--study", "points", "--json")
-    mixed = run(*ask, "--study", "points")
+    points = [tuple(one["parameters"].values()) for one in json.loads(grid.stdout)["trials"]]
 
-    assert len(json.loads(grid.stdout)["trials"]) == 6
-    assert mixed.exit_code == 1
-    assert mixed.stderr.startswith("study points in tune.journal: the digest of its objective is one value, points (")
+    assert len(points) == len(set(points)) == 6
+    for other in ((), ("--sampler", "grid", "--seed", 1)):
+        mixed = run(*ask, "--study", "points", *other)
+        assert mixed.exit_code == 1
+        assert "the digest of its objective is one value, points of seed 0 (got one value" in mixed.stderr
 
 
 def test_the_time_may_be_limited_instead_of_the_trials(trace: str) -> None:
@@ -226,20 +228,24 @@ def test_ctrl_c_reports_what_is_finished(trace: str) -> None:
     assert re.fullmatch(r"interrupted: \d+ trials are kept; the same command goes on\n", stderr)
 
 
-def test_a_search_that_was_interrupted_is_not_confirmed(trace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_was_interrupted_writes_and_confirms_nothing(trace: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(task: Work, workers: int, done: Done) -> None:
         work_together(task, workers, done)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tuning.workers.work_together", interrupted)
-    confirm = ("--confirm", 1, "--model", "smollm2", "-o", "found.yaml")
+    stories = [one for one in (*requests(4), *requests(8, held_out=True)) if "prose" in one.tags]
+    said = write(Path("stories.jsonl"), tuple(stories))
+    ask = ("--policy", "fixed", "--trace", said, *FAST, "--floor", 0, "-o", "found.yaml")
 
-    done = run("--policy", "gated", "--trace", trace, *FAST, *confirm)
+    confirmed = run(*ask, "--confirm", 1, "--model", "smollm2")
+    alone = run(*ask)
 
-    assert done.exit_code == 1
-    last = done.stdout.splitlines()[-1]
-    assert last.startswith("gated: no answer; ")
+    assert confirmed.exit_code == alone.exit_code == 1
+    last = confirmed.stdout.splitlines()[-1]
+    assert last.startswith("fixed: no answer; ")
     assert last.endswith("; not confirmed: the search was interrupted")
+    assert alone.stderr == "interrupted: 12 trials are kept; the same command goes on\n"
     assert not Path("found.yaml").exists()
 
 

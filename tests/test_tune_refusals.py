@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from pathlib import Path
 
@@ -40,14 +41,14 @@ def run(*arguments: object) -> Result:
             "--weight code: no request is in that category (have: copy, story)",
         ),
         (("--policy", "gated", "--weight", "copy=x"), "--weight copy: must be a number (got 'x')"),
-        (("--policy", "gated", "--trace", "said.jsonl"), "request 'copy0' is there twice (in "),
+        (("--policy", "gated", "--trace", "said.jsonl"), "request 'copy0' is there twice\n"),
         (("--policy", "gated", "--keep", "2"), "keep must be between 0 and 1 (got 2)"),
         (("--policy", "gated", "--sampler", "grid"), "the grid has "),
         (("--policy", "gated", "--storage", "no/x.journal"), "no/x.journal: cannot be written (no directory 'no')"),
         (("--policy", "gated", "--storage", "who://x"), "who://x: is no address of a database"),
         (
             ("--policy", "gated", "--storage", "postgrsql://ann:secret@host/db"),
-            "postgrsql://ann:***@host/db: is no address of a database (",
+            "postgrsql://***@host/db: is no address of a database (",
         ),
         (
             ("--policy", "gated", "--storage", "postgresql://ann:secret@host:54x2/db"),
@@ -55,7 +56,19 @@ def run(*arguments: object) -> Result:
         ),
         (
             ("--policy", "gated", "--storage", "postgresql://ann:se{cr}et@host/db"),
-            "postgresql://ann:***@host/db: is no address of a database\n",
+            "postgresql://***@host/db: is no address of a database\n",
+        ),
+        (
+            ("--policy", "gated", "--storage", "postgresql://ann:se/cr@et@host:54x2/db"),
+            "postgresql://***@host:54x2/db: is no address of a database\n",
+        ),
+        (
+            ("--policy", "gated", "--storage", "postgresql:/ann:secret@host/db"),
+            "postgresql://***@host/db: is no address of a database (one slash where two are wanted)\n",
+        ),
+        (
+            ("--policy", "gated", "--fix", "ngram_max=4", "--range", "ngram_min=5..8"),
+            "--fix: ngram_max must be at least ngram_min 5 (got 4)\n",
         ),
         (("--policy", "gated", "--storage", ""), "--storage: must be a file or the URL of a database (got '')"),
         (("--policy", "gated", "--profile", "gb11"), "no profile named 'gb11'"),
@@ -78,6 +91,22 @@ def test_a_mistake_is_one_line_and_exit_code_1(trace: str, arguments: tuple[str,
     assert done.stderr.count("\n") == 1
     journal = Path("tune.journal")
     assert not journal.exists() or not journal.stat().st_size  # nothing was searched
+
+
+@pytest.mark.parametrize(
+    "narrowed",
+    [
+        ("--fix", "ngram_min=5"),
+        ("--fix", "ngram_min=5", "--range", "ngram_max=6..8"),
+        ("--fix", "ngram_min=5", "--range", "ngram_max=3,6"),
+    ],
+)
+def test_ends_of_the_suffix_that_some_draw_takes_are_searched(trace: str, narrowed: tuple[str, ...]) -> None:
+    free = ("--floor", 0, "--keep", 0, "--trials", 9, "--workers", 1)
+    done = run("--policy", "fixed", "--trace", trace, *free, "--json", *narrowed)
+
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert any("speedup" in one for one in json.loads(done.stdout)["trials"])
 
 
 def test_a_file_may_have_as_long_a_name_as_there_are(trace: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -93,6 +94,29 @@ def test_tags_split_the_requests_and_without_any_a_hash_of_the_ids_does() -> Non
     by_hash = sorted(requests(3), key=lambda one: hashlib.sha256(one.id.encode()).hexdigest())
     assert set(untagged.held_out) == set(by_hash[:2])
     assert set(untagged.tuning) == set(by_hash[2:])
+
+
+def test_what_says_the_same_is_in_one_part_only() -> None:
+    header = {"model": "m"}
+    alone = split([Trace("a", header, requests(3))])
+    laps = [replace(one, id=f"{one.id}-{lap}") for lap in (2, 3) for one in requests(3)]
+    together = split([Trace("a", header, requests(3)), Trace("b", header, tuple(laps))])
+
+    assert {one.id.partition("-")[0] for one in together.held_out} == {one.id for one in alone.held_out}
+    assert len(together.held_out) == 3 * len(alone.held_out)
+    one = requests(1)[0]
+    with pytest.raises(TuningError, match="'copy0' and 'held' say the same, and only one of them is held out"):
+        split([Trace("a", header, (one, replace(one, id="held", tags=(*one.tags, "held-out"))))])
+
+
+def test_rounding_breaks_no_rule() -> None:
+    given = requests(2)
+    even = ((1.1, 1.1, 0.99 - 1e-15, 1.0),)
+    judge = Judge(given, Rules(floor=0.99), even)
+
+    assert judge.score(even).violations["prose"] == 0
+    assert judge.score(even).feasible
+    assert not judge.score(((1.1, 1.1, 0.98, 1.0),)).feasible
 
 
 def test_an_empty_split_is_refused() -> None:

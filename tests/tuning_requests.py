@@ -41,6 +41,7 @@ def _tags(category: str, held_out: bool, *more: str) -> tuple[str, ...]:
 def requests(count: int = 3, *, held_out: bool = False, seed: int = 0) -> tuple[Request, ...]:
     """So many of each kind."""
     mark = "held_" if held_out else ""
+    seed += 300 * held_out  # what is held out says something else
     copies = (copying(f"{mark}copy{place}", seed + place, held_out=held_out) for place in range(count))
     stories = (prose(f"{mark}story{place}", seed + 50 + place, held_out=held_out) for place in range(count))
     return (*copies, *stories)

@@ -69,6 +69,6 @@ class Answer:
         elif not effect.gains:
             why = f"no gain outside noise; {interval}"
         else:
-            why = f"a rule is broken that the shipped constants keep; {interval}"
+            why = f"a rule is broken more than the shipped constants break it; {interval}"
         broken = self.found.comparison.score("shipped").broken
         return f"{why}; the shipped constants break {broken} on the tuning split" if broken else why

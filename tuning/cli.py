@@ -168,7 +168,7 @@ def tune(
         if emit:
             check_emitted(question.policy)
         confirm = plan(question, confirming)
-        digests = question.digests(sampler)
+        digests = question.digests(sampler, seed)
         place = Place(storage, study or question.name(sampler, seed))
         if trials is None and timeout is None and sampler != "grid":
             trials = DEFAULT_TRIALS
@@ -187,7 +187,7 @@ def tune(
             # What took long to find is not lost, whatever becomes of the engine or the disk.
             if confirm is not None:
                 answer = with_confirmation(answer, confirm, interrupted)
-            if output is not None and not answer.failure:
+            if output is not None and not interrupted and not answer.failure:
                 write(output, answer, today())
         finally:
             console.print_text(printed(answer, form, today(), named=bool(profile_names)))
@@ -201,11 +201,11 @@ def tune(
 
 def with_confirmation(answer: Answer, plan: Plan, interrupted: bool) -> Answer:
     """Return an answer with what the engine says of it, or with why it said nothing."""
+    if interrupted:
+        return replace(answer, failure="the search was interrupted") if answer.promising else answer
     if not answer.promising:
         console.note("nothing is recommended, so there is nothing to confirm")
         return answer
-    if interrupted:
-        return replace(answer, failure="the search was interrupted")
     try:
         return replace(answer, confirmation=plan.run(answer))
     except (EngineError, ReplayError, ProfileError) as error:

@@ -85,6 +85,14 @@ class Dimension:
         raws = [low * (high / low) ** step if self._log else low + (high - low) * step for step in steps]
         return tuple(dict.fromkeys(self._value(raw) for raw in raws))
 
+    @property
+    def extremes(self) -> tuple[Value, Value]:
+        """The smallest and the largest value; of words, which have no order, the first and the last."""
+        if self.choices:
+            numbers = sorted(one for one in self.choices if isinstance(one, int | float))
+            return (numbers[0], numbers[-1]) if numbers else (self.choices[0], self.choices[-1])
+        return self._value(self.low + self._shift), self._value(self.high + self._shift)
+
     def around(self, value: Value) -> tuple[Value, ...]:
         """Return values on both sides of one, further and further apart on the scale, with that one among them."""
         if self.choices or isinstance(value, str):

@@ -20,7 +20,7 @@ def evidence(answer: Answer, day: str) -> dict[str, str]:
     profiles = ", ".join(profile.name for profile in inquiry.problem.profiles)
     sources = ", ".join(trace.source for trace in inquiry.traces)
     prose = verdict.comparison.score("found").prose
-    digests = ", ".join(f"{part} {digest}" for part, digest in inquiry.digests(answer.task.sampler).items())
+    digests = ", ".join(f"{part} {digest}" for part, digest in answer.task.digests.items())
     confirmed = answer.confirmation
     measured = {"measured": f"{confirmed}; {confirmed.model}"} if confirmed else {}
     return {

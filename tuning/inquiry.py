@@ -29,19 +29,21 @@ class Inquiry:
         """The name of the policy."""
         return self.problem.shipped.name
 
-    def digests(self, sampler: str) -> dict[str, str]:
-        """Return what a study that answers the question must have been made for, by part."""
+    def digests(self, sampler: str, seed: int) -> dict[str, str]:
+        """Return what a study that answers the question must have been made for, by part.
+
+        The points of a grid are numbered in an order that the seed shuffles.
+        """
         requests = (*self.split.tuning, *self.split.held_out)
         parts = [len(self.split.tuning), len(self.split.held_out)]
-        objective = {"cmaes": "penalised", "nsgaii": "two values", "grid": "one value, points"}.get(
-            sampler, "one value"
-        )
+        others = {"cmaes": "penalised", "nsgaii": "two values", "grid": f"one value, points of seed {seed}"}
+        objective = others.get(sampler, "one value")
         found = self.problem.digests(requests)
         return {**found, "traces": digest([found["traces"], *parts]), "objective": objective}
 
     def name(self, sampler: str, seed: int) -> str:
         """Return a name for the study, the same for the same question asked in the same way only."""
-        return f"{self.policy}-{digest([self.digests(sampler), sampler, seed])[:8]}"
+        return f"{self.policy}-{digest([self.digests(sampler, seed), sampler, seed])[:8]}"
 
 
 def inquiry(
@@ -81,7 +83,7 @@ def inquiry(
     parts = split(traces)
     problem.check_weights(parts.tuning)
     try:
-        problem.space.policy(problem.space.possible(problem.space.defaults))
+        problem.space.policy(problem.space.roomiest)
     except PolicyError as error:
         raise PolicyError(f"--fix: {error}") from None
     return Inquiry(problem, parts, tuple(traces))

@@ -31,7 +31,7 @@ def printed(answer: Answer, form: Form, day: str, *, named: bool) -> str:
     if form == "json":
         return json.dumps(document(answer, day), indent=2, allow_nan=False)
     if form == "mlxcel":
-        shipped = answer.inquiry.problem.shipped.settings
+        shipped = type(answer.policy)().settings
         return constants(answer.inquiry.policy, answer.changes, shipped, evidence(answer, day))
     return report(answer, named=named)
 

@@ -16,6 +16,9 @@ from tuning.errors import TuningError
 from tuning.evaluation import Speedups
 from tuning.kinds import category, copies, is_prose
 
+TOLERANCE = 1e-9
+"""Speedups that differ by no more are the same: the times of equal forwards, added up in another order."""
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -107,7 +110,7 @@ class Judge:
             speedup=min(self.machine(speedups[row]) for row in rows),
             copying=min(self._mean(speedups[row], self._copying) for row in rows),
             prose=prose,
-            violations={"prose": floor, "copying": lost},
+            violations={"prose": _noticed(floor), "copying": _noticed(lost)},
         )
 
     def machine(self, row: Sequence[float]) -> float:
@@ -134,6 +137,11 @@ class Judge:
         """Return what a copying category has to reach; nothing where the shipped rules gain nothing."""
         gained = mean(shipped, places) - 1
         return 1 + self.rules.keep * gained if gained > 0 else 0.0
+
+
+def _noticed(amount: float) -> float:
+    """Return by how much a rule is broken, 0 where rounding alone may say so."""
+    return 0.0 if abs(amount) < TOLERANCE else amount
 
 
 def mean(row: Sequence[float], places: Sequence[int]) -> float:

@@ -15,6 +15,7 @@ from tuning.dimension import Value
 from tuning.effect import Effect, effect
 from tuning.errors import TuningError
 from tuning.problem import Problem
+from tuning.score import TOLERANCE
 from tuning.selection import Candidate, best, candidates, scoring, simplified
 from tuning.sensitivity import Constant, sensitivity
 from tuning.space import changed
@@ -41,7 +42,7 @@ class Found:
         """How many trials there are, and what proposed them."""
         counts = proposers(self.trials)
         who = "; ".join(one if len(counts) == 1 else f"{count} by {one}" for one, count in counts.items())
-        return f"{len(self.trials)} trials ({who})"
+        return f"{len(self.trials)} trials{f' ({who})' if who else ''}"
 
     @property
     def feasible(self) -> bool:
@@ -62,7 +63,7 @@ class Verdict:
     def keeps_rules(self) -> bool:
         """Whether no rule is broken more than the shipped constants break it."""
         found, shipped = (self.comparison.score(column).violations for column in ("found", "shipped"))
-        return all(amount <= max(0.0, shipped[rule]) for rule, amount in found.items())
+        return all(amount <= max(0.0, shipped[rule]) + TOLERANCE for rule, amount in found.items())
 
     @property
     def recommended(self) -> bool:
@@ -133,7 +134,8 @@ def policy(problem: Problem, candidate: Candidate) -> Policy:
 
 def changes(problem: Problem, candidate: Candidate) -> dict[str, Value]:
     """Return the constants of a choice that are not the shipped ones, the fixed ones among them."""
-    return changed(policy(problem, candidate).settings, problem.space.kind)
+    chosen = policy(problem, candidate)
+    return {} if chosen == problem.shipped else changed(chosen.settings, problem.space.kind)
 
 
 def _compared(problem: Problem, requests: tuple[Request, ...], found: Policy) -> Comparison:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from calibration import ProfileError
-from policies import PolicyError
+from policies import Policy, PolicyError
 from tuning.dimension import Value
 from tuning.evaluation import Evaluator
-from tuning.score import Judge, Score
+from tuning.score import TOLERANCE, Judge, Score
 from tuning.space import Space
 from tuning.study import score_of
 
@@ -37,13 +38,21 @@ class Candidate:
 
 
 def scoring(space: Space, evaluator: Evaluator, judge: Judge) -> Scoring:
-    """Return what scores settings on the requests of an evaluator."""
+    """Return what scores settings on the requests of an evaluator, the same ones once only."""
+
+    @cache
+    def scored(policy: Policy) -> Score | None:
+        try:
+            return judge.score(evaluator.speedups(policy))
+        except ProfileError:
+            return None
 
     def score(settings: Mapping[str, Value]) -> Score | None:
         try:
-            return judge.score(evaluator.speedups(space.policy(settings)))
-        except (PolicyError, ProfileError):
+            policy = space.policy(settings)
+        except PolicyError:
             return None
+        return scored(policy)
 
     return score
 
@@ -96,7 +105,7 @@ class Equals:
     def holds(self, one: Candidate) -> bool:
         """Return whether a candidate is one of them."""
         least, most_broken = self.fastest.score.speedup * (1 - EQUAL), self.fastest.score.violation
-        return one.score.speedup >= least and one.score.violation <= most_broken
+        return one.score.speedup >= least and one.score.violation <= most_broken + TOLERANCE
 
     def cost(self, one: Candidate) -> tuple[int, float]:
         """Return what is to be as small as it can be: the changed constants, and among as many the time."""

@@ -52,6 +52,13 @@ class Space:
         return {dimension.name: self.shipped.settings[dimension.name] for dimension in self.dimensions}
 
     @property
+    def roomiest(self) -> dict[str, Value]:
+        """The shipped values, but the ends of the suffix as far apart as they can be: where that is refused, all is."""
+        far = {one.name: one.extremes for one in self.dimensions}
+        ends = {name: far[name][place] for name, place in (("ngram_min", 0), ("ngram_max", -1)) if name in far}
+        return {**self.defaults, **ends}
+
+    @property
     def reachable(self) -> dict[str, Value]:
         """The shipped values that the space holds."""
         found = {one.name: one for one in self.dimensions}

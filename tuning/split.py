@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from traces import Request, Trace
@@ -39,27 +39,43 @@ class Split:
 def split(traces: Sequence[Trace]) -> Split:
     """Split the requests of traces: by their tags where any is tagged `held-out`, else a third by a hash of the ids.
 
+    Requests that say the same under several ids, as many arrivals make of few, go together, as the one of the lowest
+    id, so that none judges itself.
+
     Raises:
-        TuningError: a part is empty, or a request is there twice and would judge itself.
+        TuningError: a part is empty, a request is there twice, or what is held out is for tuning too.
     """
-    seen: dict[tuple[str, bytes, bytes], str] = {}
-    for trace in traces:
-        for request in trace.requests:
-            said = request.id, request.prompt.tobytes(), request.reply.tobytes()
-            if said in seen:
-                raise TuningError(f"request {request.id!r} is there twice (in {seen[said]} and {trace.source})")
-            seen[said] = trace.source
     requests = [request for trace in traces for request in trace.requests]
-    tagged = any(HELD_OUT in request.tags for request in requests)
-    if tagged:
+    alike: dict[tuple[bytes, bytes], list[int]] = {}
+    for place, request in enumerate(requests):
+        alike.setdefault((request.prompt.tobytes(), request.reply.tobytes()), []).append(place)
+    for places in alike.values():
+        _check_alike([requests[place] for place in places])
+    if any(HELD_OUT in request.tags for request in requests):
         chosen = {place for place, request in enumerate(requests) if HELD_OUT in request.tags}
         rule = f"the tag {HELD_OUT!r}"
     else:
-        order = sorted(range(len(requests)), key=lambda place: hashlib.sha256(requests[place].id.encode()).digest())
-        chosen = set(order[: round(len(requests) / 3)])
+        order = sorted(alike.values(), key=lambda places: _rank(requests[place].id for place in places))
+        chosen = {place for places in order[: round(len(order) / 3)] for place in places}
         rule = "the SHA-256 of their ids, the lowest third"
     return Split(
         tuple(request for place, request in enumerate(requests) if place not in chosen),
         tuple(request for place, request in enumerate(requests) if place in chosen),
         rule,
     )
+
+
+def _rank(ids: Iterable[str]) -> bytes:
+    return hashlib.sha256(min(ids).encode()).digest()
+
+
+def _check_alike(requests: Sequence[Request]) -> None:
+    """Refuse requests that say the same if two have one id, or if only some of them are held out."""
+    first, *others = requests
+    ids = {first.id}
+    for other in others:
+        if other.id in ids:
+            raise TuningError(f"request {other.id!r} is there twice")
+        ids.add(other.id)
+        if (HELD_OUT in first.tags) != (HELD_OUT in other.tags):
+            raise TuningError(f"requests {first.id!r} and {other.id!r} say the same, and only one of them is held out")

@@ -25,6 +25,8 @@ ATTEMPTS = 20
 """How often to try to make the tables of a database that others are making too."""
 PAUSE_S = 0.1
 """How long to wait in between."""
+ADDRESS = re.compile("[a-z][a-z0-9+]+:/")
+"""How an address begins, also one that was mistyped."""
 GONE = "Record does not exist."
 """What Optuna's storages say of a study or trial that they had."""
 
@@ -50,17 +52,14 @@ def opened(where: str) -> Iterator[BaseStorage]:
 
 
 def shown(where: str) -> str:
-    """Return what a storage is called, without the password that may be in it.
+    """Return what a storage is called, without the name and password that may be in it, however they are written.
 
-    >>> shown("postgresql://ann:secret@host/db"), shown("tune.journal")
-    ('postgresql://ann:***@host/db', 'tune.journal')
+    >>> shown("postgresql://ann:secret@host/db"), shown("postgresql://host/db?password=secret"), shown("tune.journal")
+    ('postgresql://***@host/db', 'postgresql://host/db?password=***', 'tune.journal')
     """
-    if "://" not in where:
+    if not ADDRESS.match(where):
         return where
-    try:
-        return sqlalchemy.make_url(where).render_as_string(hide_password=True)
-    except (sqlalchemy.exc.ArgumentError, ValueError):
-        return re.sub("//[^/]*@", "//***@", where)
+    return re.sub("(password=)[^&]*", r"\1***", re.sub(":/+.*@", "://***@", where))
 
 
 @contextmanager
@@ -131,6 +130,8 @@ def _check_file(where: str) -> None:
     path = Path(where)
     if not where:
         raise TuningError("--storage: must be a file or the URL of a database (got '')")
+    if ADDRESS.match(where):
+        raise TuningError(f"{shown(where)}: is no address of a database (one slash where two are wanted)")
     if not path.parent.is_dir():
         raise TuningError(f"{where}: cannot be written (no directory {str(path.parent)!r})")
     if path.exists() and not path.is_file():
