@@ -134,7 +134,7 @@ class Session:
         return tuple(
             request
             for request in self.setup.requests
-            if any(True for _ in self._missing(request)) or self._open(request)
+            if any(True for _ in self._missing(request)) or self._uncompared(request)
         )
 
     @property
@@ -188,7 +188,7 @@ class Session:
         """Return the measured seconds of a request's prefill."""
         return self._store.prefills[request.id]
 
-    def _open(self, request: Request) -> list[Policy]:
+    def _uncompared(self, request: Request) -> list[Policy]:
         if self.setup.mode == "forced":
             return []
         return [policy for policy in self.setup.policies if self.comparison(request, policy) is None]
@@ -265,7 +265,7 @@ def _take_turns(replies: Sequence[Reply], tokens: int, order: random.Random) -> 
 def _compare(session: Session, engine: Engine, request: Request) -> None:
     prompt: list[int] = request.prompt.tolist()
     plain = session.line(request, PLAIN).reply
-    for policy in session._open(request):
+    for policy in session._uncompared(request):
         reply = session.line(request, str(policy)).reply
         events = session.schedule(request, str(policy)).steps
         with_plain, with_recording = (
