@@ -174,7 +174,7 @@ def test_a_database_that_goes_away_is_said_in_one_line_and_the_study_goes_on(ser
         search(asked, 1)
     server.start()
 
-    assert str(refused.value).startswith(f"postgresql://tuner@127.0.0.1:{server.port}/postgres: does not answer (")
+    assert str(refused.value).startswith(f"postgresql://***@127.0.0.1:{server.port}/postgres: does not answer (")
     assert str(refused.value).endswith("; finished trials are kept, the same command goes on")
     assert "\n" not in str(refused.value)
     assert len(search(asked, 1).trials) == 8
