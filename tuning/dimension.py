@@ -86,11 +86,10 @@ class Dimension:
         return tuple(dict.fromkeys(self._value(raw) for raw in raws))
 
     @property
-    def extremes(self) -> tuple[Value, Value]:
-        """The smallest and the largest value; of words, which have no order, the first and the last."""
+    def numbers(self) -> tuple[float, ...]:
+        """The numbers among the choices, or both ends of the range."""
         if self.choices:
-            numbers = sorted(one for one in self.choices if isinstance(one, int | float))
-            return (numbers[0], numbers[-1]) if numbers else (self.choices[0], self.choices[-1])
+            return tuple(one for one in self.choices if isinstance(one, int | float))
         return self._value(self.low + self._shift), self._value(self.high + self._shift)
 
     def around(self, value: Value) -> tuple[Value, ...]:

@@ -54,8 +54,8 @@ class Space:
     @property
     def roomiest(self) -> dict[str, Value]:
         """The shipped values, but the ends of the suffix as far apart as they can be: where that is refused, all is."""
-        far = {one.name: one.extremes for one in self.dimensions}
-        ends = {name: far[name][place] for name, place in (("ngram_min", 0), ("ngram_max", -1)) if name in far}
+        found = {one.name: one.numbers for one in self.dimensions}
+        ends = {name: end(found[name]) for name, end in (("ngram_min", min), ("ngram_max", max)) if name in found}
         return {**self.defaults, **ends}
 
     @property

@@ -113,7 +113,7 @@ class Store:
             yield
 
     def said_by(self, engine: Mapping[str, Any]) -> None:
-        """Keep what the engine says of itself.
+        """Keep what the engine says of itself; what only one of two sessions says is not held against the other.
 
         Raises:
             ReplayError: the session was begun on another engine, or the line cannot be written.
