@@ -29,6 +29,8 @@ _async_eval: Callable[..., None] = mx.async_eval
 
 PREFILL_CHUNK = 512
 """Positions per prefill forward; it bounds the memory of a long prompt."""
+ROOM = 64
+"""Positions that a synthetic KV state has room for beyond its own, so that no timed forward has to enlarge it."""
 
 
 def read_gguf(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -127,13 +129,16 @@ class MlxModel(HostClock):
 
     def pretend(self, positions: int) -> None:
         """Forget what came before and hold so many positions of anything, as if a prompt had been processed."""
+        if not self._context:
+            mx.eval(self._rows([0]))
+        last = self._cache
         self.start(Sampler())
-        mx.eval(self._rows([0]))
-        for layer in self._cache:
-            keys, values = (mx.repeat(part[..., :1, :], positions - 1, axis=2) for part in layer.state[:2])
+        for layer, filled in zip(self._cache, last, strict=True):
+            keys, values = (mx.repeat(part[..., :1, :], positions + ROOM, axis=2) for part in filled.state[:2])
             layer.update_and_fetch(keys, values)
         mx.eval([layer.state for layer in self._cache])
-        self._context = positions
+        self._context = positions + ROOM
+        self.trim(ROOM)
 
     def fill(self, tokens: Sequence[int]) -> None:
         """Append tokens to the KV state whose followers nobody asks for; see `calibration.engine.Engine`."""

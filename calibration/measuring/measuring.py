@@ -15,11 +15,13 @@ from calibration.measuring.samples import Samples
 PREFILL_REPEATS = 5
 PREFILL_ENOUGH_S = 5.0
 """The prefill is repeated until it was timed so often, or took so long in all."""
-PREFILL_PART = 256
-"""Tokens that are timed at most between one length and the next: whole prompts of 2,304 take minutes on a CPU."""
+PREFILL_PART_S = 3.0
+"""Seconds that are timed at most between one length and the next: whole prompts of 2,304 take minutes on a CPU."""
+PREFILL_PART = 32
+"""Tokens that are timed at least, if there are so many."""
 
-LONGER = 1.5
-"""How much longer than a synchronous step the device is given to finish one."""
+CHECKED_EVERY = 3
+"""Rounds from one measurement of what the time model derives to the next; it is held against, and no input."""
 
 
 @dataclass
@@ -50,13 +52,13 @@ def measure(engine: Engine, plan: Plan, done: Callable[[str], None]) -> Measurem
     """
     engine.check_rollback(plan.positions)
     found = Measurement()
-    _warm(engine, plan, found.samples, done)
+    first_s = _warm(engine, plan, done)
     _prefills(engine, plan.contexts, found.samples, done)
     order = random.Random(plan.seed)
     try:
-        for _ in range(plan.rounds):
+        for number in range(plan.rounds):
             # A round counts once it is whole, so that every cell has as many samples.
-            once = _round(engine, plan, order, done)
+            once = _round(engine, plan, order, done, checked=number % CHECKED_EVERY == 0)
             for cell, seconds in once:
                 found.samples.add(cell, seconds)
             found.rounds += 1
@@ -64,6 +66,12 @@ def measure(engine: Engine, plan: Plan, done: Callable[[str], None]) -> Measurem
         found.interrupted = True
         if not found.rounds:
             raise
+    for width, seconds in first_s.items():
+        later = Cell("sync", width, plan.contexts[0])
+        # One that was no slower than the slowest of the later ones is not told from them.
+        slower = seconds > max(found.samples.cells[later])
+        more_s = seconds - found.samples.median_s(later) if slower else 0.0
+        found.samples.add(later._replace(kind="first_use"), more_s)
     return found
 
 
@@ -78,18 +86,19 @@ def predicted(engine: Engine, plan: Plan) -> dict[str, float]:
     return {cell.kind: seconds for cell, seconds in probes.derived(engine, context, plan.host_work_s)}
 
 
-def _warm(engine: Engine, plan: Plan, samples: Samples, done: Callable[[str], None]) -> None:
-    """Time the first use of every width, and run the pipeline once.
+def _warm(engine: Engine, plan: Plan, done: Callable[[str], None]) -> dict[int, float]:
+    """Return the seconds of the first forward of every width, and run the pipeline once.
 
     Width 1 has been used before, as it has been in every reply: a prefill ends with it.
     """
+    first_s = {}
     context = plan.contexts[0]
     engine.pretend(context)
     for width in plan.widths:
-        first_s = probes.sync_s(engine, width)
-        samples.add(Cell("first_use", width, context), max(0.0, first_s - probes.sync_s(engine, width)))
+        first_s[width] = probes.sync_s(engine, width)
         done(f"the first use of width {width}")
     probes.pipelined_s(engine, context)
+    return first_s
 
 
 def _prefills(engine: Engine, lengths: Sequence[int], samples: Samples, done: Callable[[str], None]) -> None:
@@ -107,7 +116,7 @@ def _prefills(engine: Engine, lengths: Sequence[int], samples: Samples, done: Ca
         token_s = prompt_s / lengths[0]
         samples.add(Cell("prefill", 0, lengths[0]), prompt_s)
         for before, length in pairwise(lengths):
-            timed = min(length - before, PREFILL_PART)
+            timed = min(length - before, max(PREFILL_PART, int(PREFILL_PART_S / token_s)))
             part_s = _fill_s(engine, length - timed, timed)
             last_token_s, token_s = token_s, part_s / timed
             prompt_s += part_s if timed == length - before else (length - before) * (last_token_s + token_s) / 2
@@ -127,18 +136,19 @@ def _fill_s(engine: Engine, context: int, tokens: int) -> float:
     return engine.clock_s() - began_s
 
 
-def _round(engine: Engine, plan: Plan, order: random.Random, done: Callable[[str], None]) -> list[probes.Sample]:
+def _round(
+    engine: Engine, plan: Plan, order: random.Random, done: Callable[[str], None], *, checked: bool
+) -> list[probes.Sample]:
     found: list[probes.Sample] = []
     contexts = list(plan.contexts)
     order.shuffle(contexts)
     for context in contexts:
         engine.pretend(context)
-        longest_s = LONGER * probes.sync_s(engine, 1)
         cells = list(plan.timed(context))
         order.shuffle(cells)
         for cell in cells:
-            found += probes.samples(engine, cell, longest_s)
+            found += probes.samples(engine, cell)
             done(str(cell))
-        if context == plan.contexts[0]:
+        if checked and context == plan.contexts[0]:
             found += probes.derived(engine, context, plan.host_work_s)
     return found

@@ -16,8 +16,8 @@ ROUNDS = 12
 
 LEAD_IN = 1
 """Pipelined steps before the first that is timed: with the submission before it, the pipeline runs full then."""
-STEPS = 4
-"""Pipelined steps that one sample is the median of."""
+STEPS = 3
+"""Pipelined steps that one sample is the median of; odd, so that the one in the middle is at the context."""
 SHORTEST = 8
 """The shortest context: there must be some positions to take back before it."""
 

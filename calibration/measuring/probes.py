@@ -15,13 +15,16 @@ TOKEN = 1
 Sample = tuple[Cell, float]
 
 
-def samples(engine: Engine, cell: Cell, longest_s: float) -> Iterator[Sample]:
+LONGER = 1.5
+"""How much longer than a synchronous step the device is given to finish one."""
+
+
+def samples(engine: Engine, cell: Cell) -> Iterator[Sample]:
     """Measure one cell on an engine whose KV state has the cell's context, and leave it so.
 
     Args:
         engine: what to measure.
         cell: what of it.
-        longest_s: longer than a width-1 forward takes; how long the device is given to finish one.
     """
     if cell.kind == "sync":
         yield cell, sync_s(engine, cell.width)
@@ -30,7 +33,7 @@ def samples(engine: Engine, cell: Cell, longest_s: float) -> Iterator[Sample]:
     elif cell.kind == "submit":
         yield from _submit(engine, cell)
     else:
-        yield cell, _read_s(engine, longest_s)
+        yield cell, _read_s(engine, LONGER * sync_s(engine, 1))
 
 
 def sync_s(engine: Engine, width: int) -> float:
@@ -70,10 +73,10 @@ def _submit(engine: Engine, cell: Cell) -> Iterator[Sample]:
     yield cell._replace(kind="wait"), waited_s
 
 
-def _read_s(engine: Engine, longest_s: float) -> float:
-    """Return the seconds of reading a result that the device has long had."""
+def _read_s(engine: Engine, done_s: float) -> float:
+    """Return the seconds of reading a result that the device had been given so long to come to."""
     engine.submit(TOKEN)
-    engine.work(longest_s)
+    engine.work(done_s)
     began_s = engine.clock_s()
     engine.read()
     taken_s = engine.clock_s() - began_s

@@ -2,7 +2,7 @@
 
     python tests/benchmarks/tune.py [TRIALS]
 
-The requests are the shipped recordings, each told apart by a token of its own, until there are as many as asked for.
+The requests are a quarter, half and all of the tuning split of the shipped suite.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tuning.score import Rules
 from tuning.search import chosen
 from tuning.selection import candidates
 from tuning.space import space
+from tuning.split import split
 from tuning.study import Place
 from tuning.worker import Work
 from tuning.workers import work_together
@@ -29,23 +30,17 @@ from tuning.workers import work_together
 PROFILES = ("gb10-qwen3-1.7b-4bit", "gb10-qwen3-8b-4bit", "gb10-qwen3-4b-4bit")
 
 
-def requests(count: int) -> tuple[Request, ...]:
-    """So many requests, the shipped ones over and over."""
-    shipped = [traces.load(name).requests[0] for name in traces.names()]
-    found = []
-    for place in range(count):
-        one = shipped[place % len(shipped)]
-        prompt = [60_000 + place, *one.prompt.tolist()]
-        found.append(Request.of(f"{one.id}{place}", prompt, one.reply, one.finish, one.max_tokens, tags=one.tags))
-    return tuple(found)
+def requests(share: int) -> tuple[Request, ...]:
+    """Every so-many-th request of the shipped suite's tuning split."""
+    return split([traces.load("suite")]).tuning[::share]
 
 
-def measure(count: int, machines: int, trials: int, workers: int) -> str:
+def measure(share: int, machines: int, trials: int, workers: int) -> str:
     """Search once and say where the time went."""
     profiles = tuple(calibration.shipped(name) for name in PROFILES[:machines])
     widest = widest_priced(profiles, interpolate_widths=False)
     problem = Problem(space("gated", [], [], widest), profiles, Rules())
-    given = requests(count)
+    given = requests(share)
     with tempfile.TemporaryDirectory() as folder:
         place = Place(str(Path(folder) / "tune.journal"), "benchmark")
         task = Work(problem, given, place, problem.digests(given), trials=trials)
@@ -63,7 +58,7 @@ def measure(count: int, machines: int, trials: int, workers: int) -> str:
     per_trial = 1000 / len(found.trials)
     optuna_ms = f"{(searched_s - evaluated_s) * per_trial:10.1f}" if workers == 1 else f"{'':10}"
     return (
-        f"{count:8} {tokens:7} {machines:8} {workers:7} {len(found.trials):6} {searched_s:8.1f} {chosen_s:8.1f} "
+        f"{len(given):8} {tokens:7} {machines:8} {workers:7} {len(found.trials):6} {searched_s:8.1f} {chosen_s:8.1f} "
         f"{evaluated_s * per_trial:13.1f} {optuna_ms}"
     )
 
@@ -73,8 +68,8 @@ def main() -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     trials = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     print("requests  tokens machines workers trials search_s choose_s evaluation_ms  optuna_ms")
-    for count, machines, workers in ((11, 1, 1), (22, 1, 1), (45, 1, 1), (45, 1, 2), (45, 3, 2)):
-        print(measure(count, machines, trials, workers), flush=True)
+    for share, machines, workers in ((4, 1, 1), (2, 1, 1), (1, 1, 1), (1, 1, 2), (1, 3, 2)):
+        print(measure(share, machines, trials, workers), flush=True)
 
 
 if __name__ == "__main__":
