@@ -123,13 +123,14 @@ def _printout(text: str, about: About) -> str:
         return text
     titles = [_title(text[last:begin]) for last, begin in pairwise([0, *begins])]
     model = about.model.rpartition("/")[2].casefold()
-    wanted = [place for place, title in enumerate(titles) if title in (model, f"{model}-{about.dtype.casefold()}")]
-    if len(wanted) != 1:
+    name = next((name for name in (f"{model}-{about.dtype.casefold()}", model) if titles.count(name) == 1), None)
+    if name is None:
         raise ProfileError(
             f"holds {len(begins)} printouts ({', '.join(titles)}); --model and --dtype must name one, as MODEL or "
             f"MODEL-DTYPE (got {about.model} and {about.dtype})"
         )
-    return text[begins[wanted[0]] : [*begins, len(text)][wanted[0] + 1]]
+    place = titles.index(name)
+    return text[begins[place] : [*begins, len(text)][place + 1]]
 
 
 def _title(text: str) -> str:
