@@ -98,7 +98,7 @@ def test_trade_offs_between_what_is_not_there_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    parts = [one for one in (*requests(3), *requests(3, held_out=True)) if kind in one.tags]
+    parts = tuple(one for one in (*requests(3), *requests(3, held_out=True)) if kind in one.tags)
 
     done = run("--policy", "gated", "--trace", write(tmp_path / "said.jsonl", parts), *FAST, "--sampler", "nsgaii")
 

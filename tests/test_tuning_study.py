@@ -187,7 +187,9 @@ def test_settings_without_a_cost_are_trials_without_a_score(tmp_path: Path) -> N
 
 def test_a_constant_is_important_that_tells_the_best_trials_from_the_rest() -> None:
     study = optuna.create_study(direction="maximize")
-    points = {name: optuna.distributions.FloatDistribution(0, 1) for name in ("best", "worst")}
+    points: dict[str, optuna.distributions.BaseDistribution] = {
+        name: optuna.distributions.FloatDistribution(0, 1) for name in ("best", "worst")
+    }
     draw = random.Random(1)
     for _ in range(200):
         at = {name: draw.random() for name in points}
