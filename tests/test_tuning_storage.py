@@ -275,7 +275,7 @@ def test_a_value_outside_the_space_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_regular_file_is_refused_at_once(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name)
 
-    for where in (str(tmp_path / name), "/dev/null", "/dev/full", str(tmp_path)):
+    for where in (str(tmp_path / name), "/dev/null", "/dev/zero", str(tmp_path)):
         with pytest.raises(TuningError, match=f"^{where}: is no regular file$"), opened(where):
             pass
 

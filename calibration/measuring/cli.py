@@ -24,6 +24,7 @@ from calibration.provenance import Provenance
 from calibration.resources import enough_memory
 from calibration.scripted_engine import ScriptedEngine
 from simulator import console
+from traces.files import exists
 
 WIDTHS = "1..10"
 CONTEXTS = "16,256,1024,2304"
@@ -101,9 +102,13 @@ class Output:
             ProfileError: one is there already, or the folder is not or takes none.
         """
         for path in written:
+            try:
+                there = exists(path)
+            except OSError as error:
+                raise ProfileError(f"{path}: cannot be written ({error.strerror})") from None
             if path.is_dir():
                 raise ProfileError(f"{path}: cannot be written (it is a directory)")
-            if path.exists() and not self.force:
+            if there and not self.force:
                 raise ProfileError(f"{path}: is there already; --force overwrites it")
         if not self.path.parent.is_dir():
             raise ProfileError(f"{self.path}: cannot be written (no directory {str(self.path.parent)!r})")
