@@ -120,7 +120,7 @@ class Engine(Protocol):
     def pretend(self, positions: int) -> None:
         """Forget what came before and hold so many positions of anything, as if a prompt had been processed.
 
-        What a forward costs does not depend on what the positions hold.
+        What a forward costs does not depend on what these positions hold.
         """
 
     def submit(self, token: int | None = None) -> float:

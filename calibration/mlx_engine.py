@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mlx.core as mx
@@ -95,12 +96,12 @@ class MlxModel(HostClock):
     @property
     def vocabulary(self) -> int:
         """How many ids the model knows, from 0; the largest number of them where it does not say."""
-        return int(getattr(self._model.args, "vocab_size", 2**31 - 1))
+        return int(getattr(_config(self._model), "vocab_size", 2**31 - 1))
 
     @property
     def longest(self) -> int | None:
         """The longest context the model was made for, in positions; None when it does not say."""
-        return getattr(self._model.args, "max_position_embeddings", None)
+        return getattr(_config(self._model), "max_position_embeddings", None)
 
     @property
     def context(self) -> int:
@@ -115,7 +116,7 @@ class MlxModel(HostClock):
     def start(self, sampler: Sampler, cache: Any = None) -> None:
         """Begin a request with an empty KV state, or with one that already holds part of it."""
         self._cache = make_prompt_cache(self._model) if cache is None else cache
-        self._context = int(self._cache[0].offset) if cache else 0
+        self._context = int(getattr(self._cache[0], "offset", 0)) if cache else 0
         self._sampler = sampler
         self._margins = False
         self._unread.clear()
@@ -222,6 +223,9 @@ class MlxEngine(ChatText, MlxModel):
             model = dequantize_model(model)
             model.set_dtype(getattr(mx, checkpoint.cast))
             mx.eval(model.parameters())
+        # Metal may page out a large model between two forwards, unless this is set as mlx-lm's own loop sets it.
+        if wired := mx.device_info().get("max_recommended_working_set_size"):
+            mx.set_wired_limit(int(wired))
         super().__init__(model)
 
     def provenance(self) -> dict[str, object]:
@@ -235,6 +239,13 @@ class MlxEngine(ChatText, MlxModel):
             "eos": sorted(self.eos),
             "chat_template": bool(self._tokenizer.has_chat_template),
         }
+
+
+def _config(model: Any) -> Any:
+    """Return what a model knows of its own language part: mlx-lm keeps it in either place, and at times one deeper."""
+    found = getattr(model, "args", None) or getattr(model, "config", None)
+    nested = getattr(found, "text_config", None)
+    return SimpleNamespace(**nested) if isinstance(nested, Mapping) else nested or found
 
 
 def _choose(logits: mx.array, sampler: Sampler, position: int) -> mx.array:

@@ -18,6 +18,7 @@ from calibration.provenance import Machine, Provenance
 from calibration.serving import NO_SERVING
 from calibration.serving_file import prefill, serving, used_for
 from calibration.strict_yaml import Scalar, Tree, parse
+from traces.files import exists
 
 SHIPPED = Path(__file__).parent / "profiles"
 LARGEST_BYTES = 1_000_000
@@ -40,10 +41,11 @@ def load(where: str) -> Profile:
         ProfileError: there is none, or it cannot be used.
     """
     path = Path(where)
+    there = exists(path)
     if not path.is_file():
         if where in names():
             path = SHIPPED / f"{where}.yaml"
-        elif path.exists() and where:
+        elif there and where:
             raise ProfileError(f"{where}: is not a file")
         elif where.endswith((".yaml", ".yml")) or path.name != where:
             raise ProfileError(f"{where}: there is no such file (shipped profiles: {', '.join(names())})")

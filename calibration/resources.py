@@ -7,6 +7,9 @@ from contextlib import contextmanager
 
 from calibration.engine import EngineError
 
+SIGNS = ("allocat", "out of memory", "insufficient memory")
+"""What mlx says then, on a processor, CUDA or Metal."""
+
 
 @contextmanager
 def enough_memory() -> Iterator[None]:
@@ -22,6 +25,6 @@ def enough_memory() -> Iterator[None]:
     except RuntimeError as error:
         # mlx has no class of its own for it.
         words = str(error).splitlines()[0] if str(error) else ""
-        if "allocat" not in words.lower() and "out of memory" not in words.lower():
+        if not any(sign in words.lower() for sign in SIGNS):
             raise
         raise EngineError(f"out of memory ({words}); use a smaller model, fewer contexts or a shorter trace") from error

@@ -65,7 +65,9 @@ def power() -> str:
 def _chip() -> str:
     if sys.platform == "darwin":
         return _output("sysctl", "-n", "machdep.cpu.brand_string").strip() or UNKNOWN
-    names = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    # ARM's /proc/cpuinfo names no model.
+    said = [*_lines("/proc/cpuinfo"), *_output("lscpu").splitlines()]
+    names = [line.partition(":")[2].strip() for line in said if line.lower().startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine() or UNKNOWN
 
 

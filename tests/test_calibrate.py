@@ -108,9 +108,13 @@ sync width 10: 20.814 ms = 4.02 pipelined steps
 ABOUT = ("--model", "Qwen3-1.7B", "--dtype", "4bit", "--chip", "A chip")
 
 
-def imported(tmp_path: Path, source: str, text: str, *arguments: str) -> click.testing.Result:
+def written(tmp_path: Path, text: str) -> Path:
     (tmp_path / "printed").write_text(text, encoding="utf-8")
-    fixed = ("--import", tmp_path / "printed", "--from", source, "-o", tmp_path / "p.yaml")
+    return tmp_path / "printed"
+
+
+def imported(tmp_path: Path, source: str, text: str, *arguments: str) -> click.testing.Result:
+    fixed = ("--import", written(tmp_path, text), "--from", source, "-o", tmp_path / "p.yaml")
     return run(*fixed, *ABOUT, *arguments)
 
 
@@ -149,6 +153,65 @@ def test_llama_batched_benchs_table_becomes_a_profile(tmp_path: Path) -> None:
     assert calibration.load(str(tmp_path / "p.yaml")).prefill.seconds_for(100) == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize(
+    ("model", "dtype", "pipelined_s"),
+    [("mlx-community/Small", "4bit", 0.005174), ("small", "unknown", 0.005), ("Large-4bit", "4bit", 0.006)],
+)
+def test_of_several_printouts_the_models_own_is_taken(
+    tmp_path: Path, model: str, dtype: str, pipelined_s: float
+) -> None:
+    printed = [f"# on a chip\n## small-4bit\n{MLXCEL}"]
+    printed += [f"## {name}\n{MLXCEL.replace('5.174', ms)}" for name, ms in (("small", "5.0"), ("large-4bit", "6.0"))]
+
+    result = imported(tmp_path, "mlxcel", "\ufeff" + "".join(printed), "--model", model, "--dtype", dtype)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert calibration.load(str(tmp_path / "p.yaml")).cost.pipelined_s == (pipelined_s,)
+
+
+def test_of_several_printouts_one_must_be_named(tmp_path: Path) -> None:
+    result = imported(tmp_path, "mlxcel", f"## small-4bit\n{MLXCEL}## large-4bit\n{MLXCEL}")
+
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"{tmp_path}/printed: holds 2 printouts (small-4bit, large-4bit); --model and --dtype must name one, as MODEL "
+        "or MODEL-DTYPE (got Qwen3-1.7B and 4bit)\n",
+    )
+
+
+def bench(*rows: tuple[int, int, int, float]) -> str:
+    named = [{"pp": pp, "tg": tg, "pl": pl, "t_pp": 0.001 * pp, "t_tg": t_tg} for pp, tg, pl, t_tg in rows]
+    return "\n".join(map(json.dumps, named))
+
+
+def test_what_llama_batched_bench_had_no_room_for_is_left_out(tmp_path: Path) -> None:
+    rows = [(128, 128, 1, 2.56), (128, 128, 2, 5.12), (128, 128, 4, 7.68), (512, 128, 1, 3.84), (512, 128, 2, 5.76)]
+
+    imported(tmp_path, "llama-batched-bench", bench(*rows))
+
+    profile = calibration.load(str(tmp_path / "p.yaml"))
+    assert profile.cost.sync_s == ((0.02, 0.03), (0.04, 0.045))
+    assert "B 4 is left out, for it was not measured for every PP and TG" in profile.notes
+
+
+def test_rows_of_llama_batched_bench_are_taken_by_context_and_runs_by_their_median(tmp_path: Path) -> None:
+    # 128 and 512 come to as many positions as 256 and 256, and to more than 256 and 128.
+    rows = [(128, 512, 1, 10.24), (256, 128, 1, 1.28), (256, 256, 1, 7.68), (256, 256, 1, 10.24)]
+    wider = [(pp, tg, 2, 2 * t_tg) for pp, tg, _, t_tg in rows]
+
+    imported(tmp_path, "llama-batched-bench", bench(*rows, *wider))
+
+    table = calibration.load(str(tmp_path / "p.yaml")).cost
+    assert (table.contexts, table.pipelined_s) == ((320, 384), (0.01, 0.03))
+    assert table.sync_s[1] == (0.02, 0.06)
+
+
+def test_without_prompts_llama_batched_bench_says_nothing_of_them(tmp_path: Path) -> None:
+    imported(tmp_path, "llama-batched-bench", bench((0, 128, 1, 2.56), (0, 128, 2, 5.12)))
+
+    assert calibration.load(str(tmp_path / "p.yaml")).prefill.seconds_for(100) == 0
+
+
 def test_llama_batched_benchs_lines_of_json_become_the_same(tmp_path: Path) -> None:
     rows = [(128, 1, 0.128, 3.2), (128, 2, 0.198, 5.12), (512, 1, 0.512, 3.84), (512, 2, 1.024, 5.76)]
     lines = [json.dumps({"pp": pp, "tg": 128, "pl": pl, "t_pp": t_pp, "t_tg": t_tg}) for pp, pl, t_pp, t_tg in rows]
@@ -160,10 +223,15 @@ def test_llama_batched_benchs_lines_of_json_become_the_same(tmp_path: Path) -> N
     assert calibration.load(str(tmp_path / "p.yaml")).cost == table
 
 
-def test_json_with_the_keys_of_a_profile_becomes_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("beside", [{}, {"warnings": [], "checks": {}}, {"notes": None}])
+def test_json_with_the_keys_of_a_profile_becomes_one(tmp_path: Path, beside: dict[str, object]) -> None:
     shipped = calibration.load("gb10-qwen3-8b-4bit")
+    document = shipped.document() | beside
 
-    result = imported(tmp_path, "json", json.dumps(shipped.document()))
+    result = run(
+        *("--import", written(tmp_path, json.dumps(document, sort_keys=True)), "--from", "json"),
+        *("-o", tmp_path / "p.yaml"),
+    )
 
     assert result.exit_code == 0
     assert calibration.load(str(tmp_path / "p.yaml")) == shipped
@@ -198,27 +266,47 @@ def test_json_with_the_keys_of_a_profile_becomes_one(tmp_path: Path) -> None:
         (
             "llama-batched-bench",
             "\n".join(BENCH.splitlines()[:-1]),
-            "has no row of B 2 for PP 512, and has one for another PP",
+            "has no B above 1 with a row for every PP and TG, nor is each of them behind B 1",
+        ),
+        (
+            "llama-batched-bench",
+            f"main: n_kv_max = 4096, is_pp_shared = 0, is_tg_separate = 1, n_gpu_layers = 99\n{BENCH}",
+            "was measured with -tgs, one sequence after the other, and has no cost of a wider forward",
+        ),
+        *(
+            (
+                "llama-batched-bench",
+                f'{{"pp": {pp}, "tg": 1, "pl": 1, "t_pp": 1, "t_tg": {t_tg}}}',
+                "a row cannot be read",
+            )
+            for pp, t_tg in (("NaN", 1), ("1e999", 1), ("1", "NaN"), ("1", "0"), ("-1", "1"), ("1", "1" + "0" * 400))
         ),
         ("llama-batched-bench", BENCH.splitlines()[-1], "has no row of B 1, which is a plain step"),
         ("json", "{", "not JSON (Expecting property name enclosed in double quotes: line 1 column 2 (char 1))"),
         ("json", "[]", "must be a JSON object with the keys of a profile"),
-        (
-            "json",
-            '{"format": null}',
-            "holds a value that no profile has (expected string or bytes-like object, got 'NoneType')",
-        ),
+        ("json", '{"format": null}', "is empty"),
+        ("json", '{"notes": [{}]}', "holds a value that no profile has"),
+        ("json", '{"notes": [{"a": 1}, "b"]}', "holds a value that no profile has"),
+        ("json", '{"notes": [null]}', "holds a value that no profile has"),
+        ("json", "[" * 100_000, "not JSON"),
     ],
 )
 def test_what_is_no_such_file_is_refused(tmp_path: Path, source: str, text: str, words: str) -> None:
     result = imported(tmp_path, source, text)
 
-    assert (result.exit_code, result.stderr) == (1, f"{tmp_path}/printed: {words}\n")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"{tmp_path}/printed: {words}")
+    assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
+        (
+            ("--import", "x", "--from", "json", "--host-work", "2ms"),
+            2,
+            "--host-work is for measuring, which --import is not",
+        ),
         (("--import", "x"), 2, "--import FILE and --from mlxcel|llama-batched-bench|json need each other"),
         (("--widths", "one"), 2, "'one' is no list of numbers; write 1..10 or 16,256,1024"),
         (("--host-work", "20"), 2, "'20' is no time; write 20ms or 0.02s"),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+import calibration
 import policies
 import traces
 from calibration import Costs, this_machine
+from calibration.checkpoints import DEFAULT_DTYPE
 from calibration.engine import Engine
 from calibration.scripted_engine import ScriptedEngine
 from simulator.replay.session import Session, Setup, measure
@@ -21,6 +24,7 @@ from tests import random_checkpoints
 from tests.tuning_requests import requests, write
 from tuning.cli import tune
 from tuning.confirmation import Confirmation, confirmation
+from tuning.confirming import profile_of
 from tuning.score import Rules
 
 SAID = requests(2, held_out=True)
@@ -216,11 +220,32 @@ REFUSED = {
         1,
         "no model named 'nowhere', nor such a directory (named: smollm2)\n",
     ),
+    ("--confirm", "2", "--model", "smollm2"): (
+        1,
+        f"--confirm: none of the profiles is of this machine ({this_machine.machine().chip!r}); --allow-mismatch takes "
+        "any\n",
+    ),
     ("--confirm", "2", "--model", "smollm2", "--serve"): (
         2,
         "tune: --confirm and --serve: the engine decodes one request at a time; see tune --help\n",
     ),
 }
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [({}, "second"), ({"dtype": "float32"}, "third"), ({"dtype": "q4"}, "second")],
+    ids=["the engine's default dtype", "its dtype", "any dtype of this machine"],
+)
+def test_the_engine_is_held_against_the_profile_of_its_machine_and_dtype(options: dict[str, str], name: str) -> None:
+    here = replace(calibration.shipped("gb10-qwen3-8b-4bit"), machine=this_machine.machine())
+    profiles = (
+        calibration.shipped("gb10-qwen3-8b-4bit"),
+        replace(here, name="second", dtype=DEFAULT_DTYPE),
+        replace(here, name="third", dtype="float32"),
+    )
+
+    assert profile_of(profiles, {"dtype": None, "allow_mismatch": False, **options}).name == name
 
 
 @pytest.mark.parametrize("arguments", REFUSED)
@@ -256,6 +281,7 @@ def test_nothing_recommended_is_nothing_to_confirm(tmp_path: Path, monkeypatch: 
                 "1",
                 "--model",
                 "smollm2",
+                "--allow-mismatch",
                 "--trace",
             ],
             said,

@@ -45,6 +45,7 @@ def test_an_encoding_that_lacks_a_letter_shows_an_escape(arguments: tuple[str, .
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 on this machine")
 def test_a_document_is_ascii_whatever_the_encoding_and_the_name(tmp_path: Path) -> None:
     trace = tmp_path / "é\udcff.jsonl"
     trace.write_bytes(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,28 @@ def test_logits_are_of_the_positions_that_were_fed(engine: Engine) -> None:
 
     assert rows.shape == (3, engine.vocabulary)
     assert np.argmax(rows, axis=1).tolist() == said[1:4]
+
+
+@pytest.mark.mlx
+@pytest.mark.parametrize(
+    "where",
+    [
+        lambda known: {"args": known},
+        lambda known: {"config": known},
+        lambda known: {"args": SimpleNamespace(text_config=known)},
+        lambda known: {"args": SimpleNamespace(text_config=vars(known))},
+    ],
+    ids=["args", "config", "text_config", "text_config as a mapping"],
+)
+def test_a_model_may_say_in_several_places_what_it_knows(where: Callable[[Any], dict[str, Any]]) -> None:
+    pytest.importorskip("mlx.core", reason="mlx is not installed", exc_type=ImportError)
+    from calibration.mlx_engine import MlxModel
+
+    known = SimpleNamespace(vocab_size=7, max_position_embeddings=9)
+
+    model = MlxModel(SimpleNamespace(layers=[], **where(known)))
+
+    assert (model.vocabulary, model.longest) == (7, 9)
 
 
 @pytest.mark.mlx

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -163,12 +164,13 @@ def test_without_a_tokenizer_an_id_is_only_an_id() -> None:
 
 
 @pytest.mark.parametrize(("source", "prompt"), [("pairs", "uhia"), ("arctic-inference", "^hi")])
-@pytest.mark.parametrize("kind", ["lines", "list", "csv"])
-def test_pairs_of_text_are_read_from_three_kinds_of_file(source: str, prompt: str, kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["lines", "list", "columns", "csv"])
+def test_pairs_of_text_are_read_from_several_kinds_of_file(source: str, prompt: str, kind: str, tmp_path: Path) -> None:
     rows = [{"prompt": "hi", "response": "ho\nho"}, {"prompt": "hi", "response": "[1, 2]"}]
     texts = {
         "lines": json_lines(rows),
         "list": json.dumps(rows, indent=2),
+        "columns": pd.DataFrame(rows).to_json(),
         "csv": csv_text(["response", "prompt"], [["ho\nho", "hi"], ["[1, 2]", "hi"]]),
     }
     file = write(tmp_path / f"mine.{'csv' if kind == 'csv' else 'json'}", texts[kind])

@@ -149,6 +149,19 @@ def test_a_first_use_counts_where_no_later_forward_was_so_slow() -> None:
     assert first_s == pytest.approx({1: 0.0, 2: 0.0, 5: 0.5})
 
 
+@pytest.mark.parametrize("vocabulary", [3, 50_000])
+def test_ids_that_differ_are_fed_and_all_of_them_known(vocabulary: int) -> None:
+    class Small(ScriptedEngine):
+        @property
+        def vocabulary(self) -> int:
+            return vocabulary
+
+    fed = probes.tokens(Small({}, FLAT), 2000)
+
+    assert set(fed) <= set(range(vocabulary))
+    assert len(set(fed)) == min(vocabulary, probes.DISTINCT)
+
+
 def test_what_the_time_model_derives_is_measured_in_every_third_round() -> None:
     found = measured(FLAT, replace(PLAN, rounds=12))
 

@@ -95,6 +95,28 @@ def test_streams_may_be_mixed_in_any_order_and_text_may_look_like_them(tmp_path:
     assert list(map(said, found)) == [([1, 2, 3], [4, 5], 4.0), ([6], [7, 8, 9], 6.0)]
 
 
+@pytest.mark.parametrize("prompt", ["Why?", "Rename it:\n[1] a\nuse_[b]", "ends its line\n"])
+def test_ids_may_follow_the_prompt_s_echo(tmp_path: Path, prompt: str) -> None:
+    # Both streams in one: the echo is printed before decoding, without an end of line, the ids after it.
+    forged = "" if prompt.endswith("\n") else FORGED
+    ran = [
+        f"Generating...\n{prompt}{ids[0]}\n{ids[1]}\nsaid\n{forged}\n\n{rate_line(len(one.reply), 0.5)}"
+        for one, ids in ((A, A_IDS), (B, B_IDS))
+    ]
+
+    found = read_log(write(tmp_path / "run.log", lines("Loading model", *ran)))
+
+    assert [said(run) for run in found] == [([1, 2, 3], [4, 5], 4.0), ([6], [7, 8, 9], 6.0)]
+
+
+def test_an_echo_is_none_unless_the_reply_s_ids_are_on_the_next_line(tmp_path: Path) -> None:
+    said_of_it = f"it prints {A_IDS[0]}"
+
+    [run] = read_log(write(tmp_path / "run.log", lines("Generating...", said_of_it, "and more", *B_IDS)))
+
+    assert said(run) == ([6], [7, 8, 9], None)
+
+
 def test_stderr_alone_has_no_rates(tmp_path: Path) -> None:
     found = read_log(write(tmp_path / "run.log", lines(*A_IDS, counters_line(COUNTS, 2), *B_IDS)))
 

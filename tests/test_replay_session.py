@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import calibration
 import policies
 from calibration import Costs, ProfileError, this_machine
 from calibration.engine import Engine, EngineError
@@ -20,6 +21,7 @@ from policies import Policy
 from simulator.replay import ReplayError, Session, Setup, measure
 from simulator.replay.cli import predict
 from simulator.replay.execution import Reply
+from simulator.replay.matching import mismatches
 from simulator.replay.parity import SAME, Comparison
 from simulator.replay.report import Answer, answers
 from simulator.replay.robust import by_kind, estimate, quotient, totals
@@ -342,6 +344,18 @@ def test_a_free_reply_goes_on_no_further_than_there_are_costs() -> None:
     )
 
 
+@pytest.mark.parametrize(("checkpoint", "refused"), [("smollm2", 0), ("other/model", 1)])
+def test_a_named_checkpoint_is_the_same_though_its_converted_file_is_not(checkpoint: str, refused: int) -> None:
+    profile = calibration.shipped("epyc-smollm2-135m-bfloat16")
+    said = {"model": profile.model, "checkpoint": checkpoint, "dtype": "bfloat16"}
+
+    found = mismatches({**said, "weights_sha256": "a"}, {**said, "weights_sha256": "b"}, profile, profile.machine)
+
+    wanted = "the trace is of other weights than the engine's, of the same name and dtype"
+    assert [line for line in found if "weights" in line] == [wanted] * refused
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this machine")
 def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "rounds.jsonl").symlink_to("/dev/full")
 

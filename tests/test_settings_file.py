@@ -70,7 +70,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         settings_file.load(str(tmp_path / "none.yaml"))
 
 
-@pytest.mark.parametrize("name", ["pipe", "/dev/full", "/dev/zero"])
+@pytest.mark.parametrize("name", ["pipe", "/dev/null", "/dev/zero"])
 def test_what_is_no_regular_file_is_refused_at_once(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     where = str(tmp_path / name)

@@ -106,7 +106,7 @@ def test_changed_constants_are_written_as_rust(trace: str) -> None:
     fixed = [
         f"--fix={name}={value}" for name, value in policies.load("graded").settings.items() if name != "multiplier"
     ]
-    fixed = [one.replace("first_pause=4", "first_pause=9") for one in fixed]
+    fixed = [one.replace("first_pause=4", "first_pause=9").replace("max_draft=7", "max_draft=6") for one in fixed]
 
     done = run(
         "--policy",
@@ -115,6 +115,8 @@ def test_changed_constants_are_written_as_rust(trace: str) -> None:
         trace,
         *FAST,
         "--floor",
+        0,
+        "--keep",
         0,
         *fixed,
         "--range=multiplier=2,3",
@@ -126,7 +128,10 @@ def test_changed_constants_are_written_as_rust(trace: str) -> None:
     assert done.stdout.startswith("// Recommended: ")
     block = next(block for block in done.stdout.split("\n\n") if "MIN_COOLDOWN" in block)
     assert block.splitlines()[0].startswith("/// Shipped: 4. Held out: ")
+    assert " Derived from: 6 requests for tuning of " in " ".join(block.replace("///", "").split())
     assert block.splitlines()[-1] == "const MIN_COOLDOWN: usize = 9;"
+    other = next(block for block in done.stdout.split("\n\n") if "MAX_DRAFT" in block)
+    assert other.splitlines()[-2] == "// Not a constant of mlxcel's by this name."
 
 
 def test_several_profiles_and_weights_are_in_the_table(trace: str) -> None:
@@ -238,7 +243,7 @@ def test_a_search_that_was_interrupted_writes_and_confirms_nothing(trace: str, m
     said = write(Path("stories.jsonl"), tuple(stories))
     ask = ("--policy", "fixed", "--trace", said, *FAST, "--floor", 0, "-o", "found.yaml")
 
-    confirmed = run(*ask, "--confirm", 1, "--model", "smollm2")
+    confirmed = run(*ask, "--confirm", 1, "--model", "smollm2", "--allow-mismatch")
     alone = run(*ask)
 
     assert confirmed.exit_code == alone.exit_code == 1

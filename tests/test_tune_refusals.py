@@ -93,6 +93,19 @@ def test_a_mistake_is_one_line_and_exit_code_1(trace: str, arguments: tuple[str,
     assert not journal.exists() or not journal.stat().st_size  # nothing was searched
 
 
+@pytest.mark.parametrize(("kind", "words"), [("story", "copy"), ("copy", "are free prose")])
+def test_trade_offs_between_what_is_not_there_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parts = tuple(one for one in (*requests(3), *requests(3, held_out=True)) if kind in one.tags)
+
+    done = run("--policy", "gated", "--trace", write(tmp_path / "said.jsonl", parts), *FAST, "--sampler", "nsgaii")
+
+    said = f"--sampler nsgaii: trades copying against prose, and no requests for tuning {words}\n"
+    assert (done.exit_code, done.stderr) == (1, said)
+
+
 @pytest.mark.parametrize(
     "narrowed",
     [

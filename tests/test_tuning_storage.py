@@ -8,14 +8,16 @@ import os
 import resource
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import optuna
 import pytest
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 
+from calibration.host_clock import utc_s
 from policies import Policy
 from tests.tuning_requests import task
 from tuning.errors import TuningError
@@ -40,6 +42,48 @@ def test_a_running_trial_whose_lease_is_over_is_failed(tmp_path: Path) -> None:
         assert [one.state for one in study.trials] == [TrialState.FAIL, TrialState.RUNNING, TrialState.RUNNING]
         assert fail_lost(study, -1.0) == 1  # the one without a lease began longer ago than that
         assert study.trials[unleased.number].state == TrialState.FAIL
+
+
+@pytest.mark.parametrize(("age_s", "lost"), [(10, False), (-7200 + 10, False), (19800 + 10, False), (7200 + 450, True)])
+def test_a_trial_without_a_lease_may_have_begun_in_another_time_zone(age_s: float, lost: bool) -> None:
+    began = datetime.fromtimestamp(utc_s() - age_s)
+
+    class Storage:
+        """A study with one trial that is running."""
+
+        def __init__(self) -> None:
+            self.failed: list[int] = []
+
+        def get_trials(self, **kwargs: Any) -> list[FrozenTrial]:
+            return [FrozenTrial(7, TrialState.RUNNING, None, began, None, {}, {}, {}, {}, {}, 7)]
+
+        def tell(self, number: int, *args: Any, **kwargs: Any) -> None:
+            self.failed.append(number)
+
+    found = Storage()
+
+    assert fail_lost(cast(optuna.Study, found), 60.0) == lost
+    assert found.failed == [7] * lost
+
+
+def test_a_trial_that_is_failed_while_it_is_proposed_is_given_up(tmp_path: Path) -> None:
+    asked = task(tmp_path)
+    evaluator = asked.problem.evaluator(asked.requests)
+
+    class Slow(optuna.Study):
+        """One whose sampler takes longer than anybody waits."""
+
+        def ask(self, *args: Any, **kwargs: Any) -> optuna.Trial:
+            raise UpdateFinishedTrialError
+
+    with opened(asked.place.storage) as storage:
+        joined(asked, storage)
+
+        found = one_trial(
+            Slow(asked.place.name, storage), asked, evaluator, asked.problem.judge(asked.requests, evaluator)
+        )
+
+    assert found is None
 
 
 def test_whoever_joins_fails_what_is_lost(tmp_path: Path) -> None:
@@ -231,7 +275,7 @@ def test_a_value_outside_the_space_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_regular_file_is_refused_at_once(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name)
 
-    for where in (str(tmp_path / name), "/dev/null", "/dev/full", str(tmp_path)):
+    for where in (str(tmp_path / name), "/dev/null", "/dev/zero", str(tmp_path)):
         with pytest.raises(TuningError, match=f"^{where}: is no regular file$"), opened(where):
             pass
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from optuna.trial import TrialState
 
 import calibration
+from policies.gated import Gated
 from tests.tuning_requests import PROFILE, problem, requests, task
 from traces import Request
 from tuning.dimension import Value
@@ -23,9 +25,10 @@ from tuning.samplers import NAMES, sampler
 from tuning.score import Rules, Score
 from tuning.search import Found, Verdict, changes, judged, search
 from tuning.selection import Candidate, Scoring, best, simplified
+from tuning.sensitivity import importances
 from tuning.space import space
 from tuning.storage import opened
-from tuning.study import Place, score_of
+from tuning.study import SCORE, Place, score_document, score_of
 from tuning.worker import Work, joined, work
 
 NARROWED = ("narrow=1..8", "full_at=0..4", "misses=1..8")
@@ -178,6 +181,46 @@ def test_settings_without_a_cost_are_trials_without_a_score(tmp_path: Path) -> N
     assert {one.params["max_draft"] for one in found.trials} == {3, 20}
     assert {one.params["max_draft"] for one in refused} == {20}
     assert all("width 21 is not in profile" in one.user_attrs["refused"] for one in refused)
+    # To TPE they are worse than what breaks a rule.
+    assert {one.constraints["refused"] for one in refused} == {1e6}
+
+
+def test_a_constant_is_important_that_tells_the_best_trials_from_the_rest() -> None:
+    study = optuna.create_study(direction="maximize")
+    points: dict[str, optuna.distributions.BaseDistribution] = {
+        name: optuna.distributions.FloatDistribution(0, 1) for name in ("best", "worst")
+    }
+    draw = random.Random(1)
+    for _ in range(200):
+        at = {name: draw.random() for name in points}
+        speedup = 1 + (at["best"] > 0.9) - 0.5 * (at["worst"] < 0.1) + 0.01 * draw.random()
+        attributes = {SCORE: score_document(Score(speedup, speedup, 1.0, {}))}
+        study.add_trial(
+            optuna.trial.create_trial(params=at, distributions=points, value=speedup, user_attrs=attributes)
+        )
+
+    found = importances(study)
+
+    assert found is not None
+    assert found["best"] > 0.8
+
+
+def test_other_shipped_constants_are_another_question() -> None:
+    one = problem()
+    other = replace(one, space=replace(one.space, shipped=Gated(misses=9)))
+
+    first, second = (asked.digests(requests()) for asked in (one, other))
+
+    assert {name for name in first if first[name] != second[name]} == {"space"}
+
+
+def test_a_study_that_minimises_is_refused(tmp_path: Path) -> None:
+    asked = task(tmp_path)
+    with opened(asked.place.storage) as storage:
+        optuna.create_study(study_name=asked.place.name, storage=storage)
+
+        with pytest.raises(TuningError, match=r"must maximise 1 value \(got minimize\)$"):
+            joined(asked, storage)
 
 
 def test_a_profile_without_wide_forwards_can_be_tuned_for(tmp_path: Path) -> None:

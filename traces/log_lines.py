@@ -1,7 +1,9 @@
 """The lines of an engine's log that mean something, and which of them belong to one run.
 
 A reply's text stands between them and may hold anything, such lines too. So only whole lines count, a run begins only
-where its streams allow it, and of several lines of a kind within a run the last is the engine's.
+where its streams allow it, and of several lines of a kind within a run the last is the engine's. One line need not be
+whole: the engine echoes the prompt without ending its line, and where both streams are one the prompt's ids follow on
+it, and the reply's on the next.
 """
 
 from __future__ import annotations
@@ -16,9 +18,13 @@ from traces.errors import TraceError
 
 Kind = Literal["prompt", "text", "reply", "rate", "counters"]
 
+_PROMPT = re.compile(r"\[prompt ids \((\d{1,9})\):(.*)\]", re.ASCII)
+_ECHOED = re.compile(r"\[prompt ids \((\d{1,9})\):([^\]]*\]?)\]$", re.ASCII)
+_REPLY = re.compile(r"\[token ids \((\d{1,9})\):(.*)\]", re.ASCII)
+
 PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("prompt", re.compile(r"\[prompt ids \((\d{1,9})\):(.*)\]", re.ASCII)),
-    ("reply", re.compile(r"\[token ids \((\d{1,9})\):(.*)\]", re.ASCII)),
+    ("prompt", _PROMPT),
+    ("reply", _REPLY),
     ("text", re.compile(r"Generating\.\.\.")),
     ("counters", re.compile(r"\[Prompt lookup\] (\w+=.*)")),
     ("rate", re.compile(r"\[Generated (\d{1,9}) tokens? in \S+ ?s = (\S+) tok/s\]", re.ASCII)),
@@ -37,6 +43,8 @@ class Mark(NamedTuple):
     """From 1."""
     values: tuple[str, ...]
     """What the line says: a count and a list of ids, the counters, a count and a rate, or nothing."""
+    echoed: bool = False
+    """Whether the echo of the prompt stands before it on the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +88,24 @@ def runs(text: str, source: str) -> list[RunMarks]:
 
 def _marks(text: str) -> Iterator[Mark]:
     # Other line ends than these are part of the reply's text.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.startswith(("[", "Generating")):
-            for kind, pattern in PATTERNS:
-                if match := pattern.fullmatch(line.rstrip()):
-                    yield Mark(kind, number, match.groups())
-                    break
+    lines = [line.rstrip() for line in text.split("\n")]
+    for number, line in enumerate(lines, start=1):
+        if mark := _whole(number, line) or _echoed(number, line, lines[number] if number < len(lines) else ""):
+            yield mark
+
+
+def _whole(number: int, line: str) -> Mark | None:
+    if line.startswith(("[", "Generating")):
+        for kind, pattern in PATTERNS:
+            if match := pattern.fullmatch(line):
+                return Mark(kind, number, match.groups())
+    return None
+
+
+def _echoed(number: int, line: str, following: str) -> Mark | None:
+    """Return the prompt's ids behind its echo; the engine prints the reply's ids right after them."""
+    match = _ECHOED.search(line) if line.endswith("]") else None
+    return Mark("prompt", number, match.groups(), echoed=True) if match and _REPLY.fullmatch(following) else None
 
 
 def _streams(marks: Sequence[Mark]) -> tuple[Sequence[Mark], Sequence[Mark]]:
@@ -120,9 +140,12 @@ def _begins(run: Sequence[Mark], after: Iterable[Mark], opener: Kind) -> bool:
 
 
 def _chosen(run: Sequence[Mark], source: str) -> RunMarks:
-    """Return a run's own lines: the last of each kind, or the last before the text where there is one."""
+    """Return a run's own lines: the last of each kind, or the last before the text, or the ids behind the echo."""
     before = run[: _first_text(run)]
     prompt, reply, counters = (_last(before, kind) or _last(run, kind) for kind in ("prompt", "reply", "counters"))
+    echoed = next((place for place, mark in enumerate(run) if mark.echoed), None)
+    if echoed is not None and not before:
+        prompt, reply = run[echoed], run[echoed + 1]
     line = run[0].line
     if prompt is None or reply is None:
         name = "token ids" if prompt else "prompt ids"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from traces.errors import TraceError, place, suggestion
+from traces.files import exists
 
 _FOLDER = Path(__file__).with_name("shipped")
 _PATTERNS = ("*.jsonl.gz", "*.jsonl")
@@ -55,14 +56,14 @@ def locate(where: str) -> tuple[str, Path]:
     """
     path = Path(where)
     try:
-        exists = where != "" and path.exists()
+        there = where != "" and exists(path)
     except OSError as error:
         raise TraceError(f"{place(where)}: cannot be read ({error.strerror})") from error
     shipped = _shipped()
     stem = _stem(path.name)
-    if exists and path.is_dir() and stem not in shipped:
+    if there and path.is_dir() and stem not in shipped:
         raise TraceError(f"{place(where)}: is a folder; name one trace in it")
-    if exists and not path.is_dir():
+    if there and not path.is_dir():
         return where, path
     if stem in shipped:
         return stem, shipped[stem]

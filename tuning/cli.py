@@ -142,6 +142,7 @@ def tune(
     from tuning.inquiry import inquiry
     from tuning.output import Form, check, printed, write
     from tuning.rust import check as check_emitted
+    from tuning.samplers import check as check_sampler
     from tuning.search import chosen, judged
     from tuning.study import Place
     from tuning.worker import Work
@@ -167,6 +168,7 @@ def tune(
         )
         if emit:
             check_emitted(question.policy)
+        check_sampler(sampler, question.split.tuning)
         confirm = plan(question, confirming)
         digests = question.digests(sampler, seed)
         place = Place(storage, study or question.name(sampler, seed))

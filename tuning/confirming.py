@@ -94,15 +94,18 @@ def plan(inquiry: Inquiry, options: Mapping[str, Any]) -> Plan | None:
             raise TuningError(f"--confirm: two held-out requests are called {name!r}")
     checkpoints.check(options["model"])
     requests = tuple(matching.first_tokens(one, options["tokens"]) for one in inquiry.split.held_out)
-    return Plan(**options, profile=_profile(problem.profiles), requests=requests)
+    return Plan(**options, profile=profile_of(problem.profiles, options), requests=requests)
 
 
-def _profile(profiles: Sequence[Profile]) -> Profile:
-    """Return the profile that the engine is held against: of several, the first of this machine."""
-    if len(profiles) == 1:
-        return profiles[0]
+def profile_of(profiles: Sequence[Profile], options: Mapping[str, Any]) -> Profile:
+    """Return the profile that the engine is held against: of this machine, and of the engine's dtype if one is.
+
+    Raises:
+        TuningError: none is of this machine, and another one is not allowed.
+    """
     chip = this_machine.machine().chip
-    for profile in profiles:
-        if profile.machine.chip == chip:
-            return profile
-    raise TuningError(f"--confirm: none of the profiles is of this machine ({chip!r})")
+    here = [profile for profile in profiles if profile.machine.chip == chip]
+    if not here and not options["allow_mismatch"]:
+        raise TuningError(f"--confirm: none of the profiles is of this machine ({chip!r}); --allow-mismatch takes any")
+    alike = [profile for profile in here if profile.dtype == (options["dtype"] or checkpoints.DEFAULT_DTYPE)]
+    return [*alike, *here, *profiles][0]

@@ -19,7 +19,7 @@ def evidence(answer: Answer, day: str) -> dict[str, str]:
     inquiry, found, verdict = answer.inquiry, answer.found, answer.verdict
     profiles = ", ".join(profile.name for profile in inquiry.problem.profiles)
     sources = ", ".join(trace.source for trace in inquiry.traces)
-    prose = verdict.comparison.score("found").prose
+    prose = f"; slowest prose request {verdict.comparison.score('found').prose:.3f} times plain decoding"
     digests = ", ".join(f"{part} {digest}" for part, digest in answer.task.digests.items())
     confirmed = answer.confirmation
     measured = {"measured": f"{confirmed}; {confirmed.model}"} if confirmed else {}
@@ -28,8 +28,8 @@ def evidence(answer: Answer, day: str) -> dict[str, str]:
         "value": values(answer.changes),
         "derived_from": (f"{requests(len(inquiry.split.tuning))} for tuning of {sources} on {profiles}; {found.study}"),
         "held_out": (
-            f"{verdict.effect} the shipped constants, {verdict.effect.said}; "
-            f"slowest prose request {prose:.3f} times plain decoding"
+            f"{verdict.effect} the shipped constants, {verdict.effect.said}"
+            f"{prose if verdict.comparison.judge.prose else ''}"
         ),
         **measured,
         "date": day,

@@ -72,7 +72,7 @@ def inquiry(
     Raises:
         PolicyError: no such policy or setting, or a value that does not fit it.
         TuningError: an empty split, nothing to search, or two profiles of one name.
-        ProfileError: a profile that has no cost of a verify.
+        ProfileError: a profile that has no cost of a verify, or of plain decoding of what is held out.
     """
     names = [profile.name for profile in profiles]
     for name in names:
@@ -86,4 +86,6 @@ def inquiry(
         problem.space.policy(problem.space.roomiest)
     except PolicyError as error:
         raise PolicyError(f"--fix: {error}") from None
+    # What is held out is looked at after the search, and a prompt that nothing prices would be noticed only then.
+    problem.evaluator(parts.held_out)
     return Inquiry(problem, parts, tuple(traces))

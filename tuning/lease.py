@@ -23,6 +23,8 @@ ATTRIBUTE = "leased until"
 """The user attribute of a trial, in seconds since 1970."""
 LEASE_S = 30.0
 """How long a lease lasts; a killed worker's trial is running for at most so long once somebody else is there."""
+QUARTER_S = 900.0
+"""What time zones differ by a multiple of."""
 RENEWALS = 3
 """How often a lease is renewed before it would be over."""
 
@@ -61,8 +63,8 @@ class Lease:
 def fail_lost(study: optuna.Study, seconds: float = LEASE_S) -> int:
     """Fail the running trials whose lease is over, and return how many there were.
 
-    A worker killed before it could write a lease left the time it began at, which is that of its own time zone: one
-    that lies in our future is no sign of life either.
+    A worker killed before it could write a lease left the time it began at only, which is that of its own time zone.
+    These differ by whole quarters of an hour, and such a trial is believed in while its age does.
     """
     lost = 0
     now_s = utc_s()
@@ -71,7 +73,8 @@ def fail_lost(study: optuna.Study, seconds: float = LEASE_S) -> int:
         if not isinstance(until_s, int | float):
             until_s = None  # nor is what is no time
         if until_s is None and trial.datetime_start is not None:
-            until_s = now_s + seconds - abs(now_s - trial.datetime_start.timestamp())
+            age_s = now_s - trial.datetime_start.timestamp()
+            until_s = now_s + seconds - abs(age_s - QUARTER_S * round(age_s / QUARTER_S))
         if until_s is not None and until_s < now_s:
             tell(study, trial.number, state=TrialState.FAIL)
             lost += 1

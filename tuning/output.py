@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from simulator import settings_file
+from traces.files import exists
 from tuning.answer import Answer
 from tuning.document import document
 from tuning.errors import TuningError
@@ -49,7 +50,7 @@ def check(path: Path, *, force: bool) -> None:
     try:
         if not path.parent.is_dir():
             raise TuningError(f"{path}: cannot be written (no directory {str(path.parent)!r})")
-        if path.exists():
+        if exists(path):
             if path.is_dir():
                 raise TuningError(f"{path}: cannot be written (it is a directory)")
             if not path.is_file():

@@ -15,11 +15,17 @@ NAMES = {
     ("gated", "narrow"): "GATED_NARROW_DRAFT",
     ("gated", "full_at"): "GATED_FULL_AT",
     ("gated", "start_ema"): "GATED_START_EMA",
-    ("graded", "misses"): "MISSES_BEFORE_COOLDOWN",
+    ("", "misses"): "MISSES_BEFORE_COOLDOWN",
     ("graded", "first_pause"): "MIN_COOLDOWN",
     ("graded", "longest_pause"): "MAX_COOLDOWN",
 }
 """What the reference (mlxcel) calls a constant, by policy and setting; others take the setting's name."""
+OPTIONAL = ("min_tokens_per_round",)
+"""Settings that may be none."""
+
+
+BESIDE = ("held_out", "derived_from", "date")
+"""The parts of the evidence that stand beside every constant."""
 
 
 def check(policy: str) -> None:
@@ -35,7 +41,7 @@ def check(policy: str) -> None:
 def constants(
     policy: str, changes: Mapping[str, Value], shipped: Mapping[str, Value], evidence: Mapping[str, str]
 ) -> str:
-    """Write the changed constants, each with its part of the evidence as doc comment, below the whole of it.
+    """Write the changed constants, each with its evidence as doc comment, below what is true of all.
 
     Args:
         policy: its name.
@@ -45,26 +51,41 @@ def constants(
     """
     if not changes:
         return "// The shipped constants stand."
-    head = [line for heading, text in evidence.items() for line in _wrapped(f"{_title(heading)}: {text}.", "//")]
+    others = {heading: text for heading, text in evidence.items() if heading not in BESIDE}
+    head = [line for heading, text in others.items() for line in _wrapped(f"{_title(heading)}: {text}.", "//")]
     blocks = [
         [
-            *_wrapped(f"Shipped: {shown(shipped[name])}. Held out: {evidence['held_out']}.", "///"),
-            _line(policy, name, value),
+            *_wrapped(
+                f"Shipped: {shown(shipped[name])}. Held out: {evidence['held_out']}. "
+                f"Derived from: {evidence['derived_from']}, {evidence['date']}.",
+                "///",
+            ),
+            *_line(policy, name, value),
         ]
         for name, value in changes.items()
     ]
     return "\n\n".join("\n".join(lines) for lines in [head, *blocks])
 
 
-def _line(policy: str, name: str, value: Value) -> str:
-    constant = NAMES.get((policy, name)) or NAMES.get(("", name)) or name.upper()
+def _line(policy: str, name: str, value: Value) -> list[str]:
+    known = NAMES.get((policy, name)) or NAMES.get(("", name))
+    strange = [] if known else ["// Not a constant of mlxcel's by this name."]
+    return [*strange, f"const {known or name.upper()}: {_typed(name, value)};"]
+
+
+def _typed(name: str, value: Value) -> str:
+    """Return a value with its type, as in a constant's definition.
+
+    >>> _typed("narrow", 3), _typed("full_at", 1.75), _typed("min_tokens_per_round", 3.0), _typed("match", "latest")
+    ('usize = 3', 'f64 = 1.75', 'Option<f64> = Some(3.0)', '&str = "latest"')
+    """
+    if name in OPTIONAL:
+        return f"Option<f64> = {'None' if value is None else f'Some({float(value)!r})'}"
     if isinstance(value, float):
-        return f"const {constant}: f64 = {value!r};"
+        return f"f64 = {value!r}"
     if isinstance(value, int):
-        return f"const {constant}: usize = {value};"
-    if value is None:
-        return f"const {constant}: Option<f64> = None;"
-    return f'const {constant}: &str = "{value}";'
+        return f"usize = {value}"
+    return f'&str = "{value}"'
 
 
 def _title(heading: str) -> str:

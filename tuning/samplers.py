@@ -18,7 +18,9 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, TrialState
 
+from traces import Request
 from tuning.errors import TuningError
+from tuning.kinds import category, copies, is_prose
 from tuning.space import Space
 
 NAMES = ("tpe", "random", "grid", "cmaes", "nsgaii")
@@ -111,6 +113,20 @@ def sampler(name: str, space: Space, seed: int) -> BaseSampler:
             points(space)
             return Grid(space.grid, seed=seed)
     raise TuningError(f"no sampler named {name!r} (have: {', '.join(NAMES)})")
+
+
+def check(name: str, requests: Sequence[Request]) -> None:
+    """Refuse to trade copying against prose where one of them is missing: all settings would be worth the same.
+
+    Raises:
+        TuningError: one is.
+    """
+    if name != "nsgaii":
+        return
+    found = {"copy": any(copies(category(one)) for one in requests), "are free prose": any(map(is_prose, requests))}
+    for kind, there in found.items():
+        if not there:
+            raise TuningError(f"--sampler nsgaii: trades copying against prose, and no requests for tuning {kind}")
 
 
 def points(space: Space) -> int:

@@ -66,7 +66,8 @@ def importances(study: optuna.Study) -> Mapping[str, float] | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return optuna.importance.get_param_importances(study, target=lambda trial: score_of(trial).speedup)
+            # Optuna looks for what makes a target low.
+            return optuna.importance.get_param_importances(study, target=lambda trial: -score_of(trial).speedup)
         except (ValueError, RuntimeError):
             return None  # Optuna's way to say that the trials hardly differ
 

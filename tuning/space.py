@@ -97,6 +97,7 @@ class Space:
             "policy": self.kind.__module__.rpartition(".")[2],
             "searched": {dimension.name: dimension.document() for dimension in self.dimensions},
             "fixed": dict(self.fixed),
+            "shipped": dict(self.shipped.settings),
         }
 
 

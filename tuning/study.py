@@ -10,6 +10,7 @@ from typing import Any
 import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from tuning.errors import TuningError
@@ -63,6 +64,9 @@ def join(
         study = optuna.load_study(study_name=place.name, storage=storage, sampler=sampler)
         made = False
     if DIGESTS not in study.user_attrs:
+        if study.directions != [StudyDirection.MAXIMIZE] * objectives:
+            asked = ", ".join(direction.name.lower() for direction in study.directions)
+            raise TuningError(f"study {place}: must maximise {objectives} value{'s' * (objectives > 1)} (got {asked})")
         # Also when whoever made it was killed before this line, or has not come to it yet: then both write the same,
         # or the slower one is refused below.
         study.set_user_attr(DIGESTS, dict(digests))

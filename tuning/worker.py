@@ -30,6 +30,8 @@ from tuning.trials import check_trials
 
 PAUSE_S = 0.05
 """How long a worker waits before it looks again whether the others are through."""
+WORST = 1e6
+"""By how much settings that cannot be tried break a rule: more than any others."""
 PENALTY = 10.0
 """Speedup that CMA-ES is told to lose for each 1 by which a rule is broken; it knows no constraints."""
 
@@ -123,7 +125,10 @@ def joined(task: Work, storage: BaseStorage) -> optuna.Study:
 
 def one_trial(study: optuna.Study, task: Work, evaluator: Evaluator, judge: Judge) -> Score | None:
     """Ask for settings and tell what they reach; None where they could not be tried or the trial was taken away."""
-    trial = study.ask()
+    try:
+        trial = study.ask()
+    except UpdateFinishedTrialError:
+        return None  # it took so long to propose that somebody has failed the trial
     try:
         with Lease(trial, task.lease_s):
             trial.set_user_attr(PROPOSED_BY, task.proposer)
@@ -147,6 +152,8 @@ def _scored(trial: optuna.Trial, task: Work, evaluator: Evaluator, judge: Judge)
         score = judge.score(evaluator.speedups(space.policy(settings)))
     except (PolicyError, ProfileError) as error:
         trial.set_user_attr(REFUSED, str(error))
+        # Or TPE would take such a trial for better than one that breaks a rule.
+        trial.set_constraint(REFUSED, WORST)
         return None
     trial.set_user_attr(SCORE, score_document(score))
     for name, violation in score.violations.items():

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from calibration import ProfileError, checkpoints, progress, this_machine
 from calibration.engine import Engine, EngineError
@@ -23,9 +24,12 @@ from calibration.provenance import Provenance
 from calibration.resources import enough_memory
 from calibration.scripted_engine import ScriptedEngine
 from simulator import console
+from traces.files import exists
 
 WIDTHS = "1..10"
 CONTEXTS = "16,256,1024,2304"
+MEASURING = ("widths", "contexts", "rounds", "work_s", "seed")
+"""What measuring takes, by the names of the command's parameters."""
 
 HELP = """Time a model on this machine and write what its forwards cost as a profile.
 
@@ -98,9 +102,13 @@ class Output:
             ProfileError: one is there already, or the folder is not or takes none.
         """
         for path in written:
+            try:
+                there = exists(path)
+            except OSError as error:
+                raise ProfileError(f"{path}: cannot be written ({error.strerror})") from None
             if path.is_dir():
                 raise ProfileError(f"{path}: cannot be written (it is a directory)")
-            if path.exists() and not self.force:
+            if there and not self.force:
                 raise ProfileError(f"{path}: is there already; --force overwrites it")
         if not self.path.parent.is_dir():
             raise ProfileError(f"{self.path}: cannot be written (no directory {str(self.path.parent)!r})")
@@ -109,7 +117,7 @@ class Output:
 
 
 @click.command(cls=console.Command, help=HELP, context_settings={"max_content_width": 120})
-@click.option("--model", required=True, metavar="NAME|DIR", help="smollm2, or an mlx-lm checkpoint.")
+@click.option("--model", metavar="NAME|DIR", help="smollm2, or an mlx-lm checkpoint; with --import, what was measured.")
 @click.option("--dtype", help="As for record; with --import, what the profile says.")
 @click.option("--widths", callback=numbers, default=WIDTHS, show_default=True, help="Widths of a forward, from 1.")
 @click.option("--contexts", callback=numbers, default=CONTEXTS, show_default=True, help="Positions in the KV state.")
@@ -128,7 +136,7 @@ class Output:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @click.version_option(package_name="breakeven")
 def calibrate(
-    model: str,
+    model: str | None,
     dtype: str | None,
     widths: tuple[int, ...],
     contexts: tuple[int, ...],
@@ -147,19 +155,23 @@ def calibrate(
     """Parse, measure or import, write, print."""
     if (imported is None) != (source is None):
         raise click.UsageError(f"--import FILE and --from {'|'.join(foreign.SOURCES)} need each other")
+    if source is not None:
+        check_nothing_measured()
+    if model is None and source != "json":
+        raise click.UsageError("Missing option '--model'")
     if source is None and dtype not in (None, *checkpoints.DTYPES):
         raise click.BadParameter(f"{dtype!r} is not one of {', '.join(checkpoints.DTYPES)}", param_hint="--dtype")
     output = Output(where, force, name or where.name.removesuffix(".yaml"))
     with console.reports(EngineError, ProfileError), enough_memory():
         if imported and source:
             output.check(where)
-            about = foreign.About(output.name, model, dtype or "unknown", chip, measured)
+            about = foreign.About(output.name, model or "unknown", dtype or "unknown", chip, measured)
             found = Calibrated(foreign.import_profile(imported, source, about))
         else:
             check_name(output.name)
             output.check(where, output.samples)
             plan = Plan(widths, contexts, rounds, work_s, seed)
-            found = measure(checkpoints.open_engine(model, dtype), plan, output)
+            found = measure(checkpoints.open_engine(str(model), dtype), plan, output)
         if found.samples:
             found.samples.write(output.samples)
         found.profile.write(where)
@@ -171,6 +183,19 @@ def calibrate(
         console.note(line)
     if found.interrupted:
         raise click.ClickException(f"interrupted: kept {found.profile.cost.sync_runs} of {rounds} rounds")
+
+
+def check_nothing_measured() -> None:
+    """Refuse an option that says how to measure where nothing is measured.
+
+    Raises:
+        click.UsageError: naming it.
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in MEASURING and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[0]} is for measuring, which --import is not")
 
 
 @dataclass(frozen=True)

@@ -109,8 +109,9 @@ def _prefills(engine: Engine, lengths: Sequence[int], samples: Samples, done: Ca
     """
     spent_s = 0.0
     for repeat in range(PREFILL_REPEATS):
+        prompt = probes.tokens(engine, lengths[0])
         began_s = engine.clock_s()
-        engine.prefill([probes.TOKEN] * lengths[0], Sampler())
+        engine.prefill(prompt, Sampler())
         engine.read()
         taken_s = prompt_s = engine.clock_s() - began_s
         token_s = prompt_s / lengths[0]
@@ -129,10 +130,11 @@ def _prefills(engine: Engine, lengths: Sequence[int], samples: Samples, done: Ca
             return
 
 
-def _fill_s(engine: Engine, context: int, tokens: int) -> float:
+def _fill_s(engine: Engine, context: int, count: int) -> float:
     engine.pretend(context)
+    fed = probes.tokens(engine, count)
     began_s = engine.clock_s()
-    engine.fill([probes.TOKEN] * tokens)
+    engine.fill(fed)
     return engine.clock_s() - began_s
 
 

@@ -9,14 +9,25 @@ from statistics import median
 from calibration.engine import Engine
 from calibration.measuring.plan import LEAD_IN, STEPS, Cell
 
-TOKEN = 1
-"""What is fed; content does not change what a forward costs."""
+FIRST = 1
+"""The id that a single forward is fed."""
+DISTINCT = 1000
+"""How many ids are fed over and over; any vocabulary has so many, or says that it has fewer."""
 
 Sample = tuple[Cell, float]
 
 
 LONGER = 1.5
 """How much longer than a synchronous step the device is given to finish one."""
+
+
+def tokens(engine: Engine, count: int) -> list[int]:
+    """Return made-up ids to feed.
+
+    To most models all are alike; a mixture of experts reads more weights for several that differ, as a reply's do.
+    """
+    known = min(engine.vocabulary, DISTINCT)
+    return [(FIRST + 37 * place) % known for place in range(count)]
 
 
 def samples(engine: Engine, cell: Cell) -> Iterator[Sample]:
@@ -38,8 +49,9 @@ def samples(engine: Engine, cell: Cell) -> Iterator[Sample]:
 
 def sync_s(engine: Engine, width: int) -> float:
     """Return the seconds of one synchronous forward, from its building until its result is read and taken back."""
+    fed = tokens(engine, width)
     began_s = engine.clock_s()
-    engine.forward([TOKEN] * width)
+    engine.forward(fed)
     engine.trim(width)
     return engine.clock_s() - began_s
 
@@ -48,7 +60,7 @@ def pipelined_s(engine: Engine, context: int, work_s: float = 0.0) -> float:
     """Return the median seconds of a few steps of a pipelined run about a context, the host busy after each."""
     # The timed steps lie evenly about the context, whose cost is then their median.
     engine.trim(LEAD_IN + STEPS // 2)
-    engine.submit(TOKEN)
+    engine.submit(FIRST)
     passed_s = []
     for _ in range(LEAD_IN + STEPS):
         passed_s.append(engine.clock_s())
@@ -63,7 +75,7 @@ def pipelined_s(engine: Engine, context: int, work_s: float = 0.0) -> float:
 def _submit(engine: Engine, cell: Cell) -> Iterator[Sample]:
     """Submit one forward to an idle device: building it, the rest of the call, and what is left to wait then."""
     began_s = engine.clock_s()
-    build_s = engine.submit(TOKEN)
+    build_s = engine.submit(FIRST)
     submitted_s = engine.clock_s()
     engine.read()
     waited_s = engine.clock_s() - submitted_s
@@ -75,7 +87,7 @@ def _submit(engine: Engine, cell: Cell) -> Iterator[Sample]:
 
 def _read_s(engine: Engine, done_s: float) -> float:
     """Return the seconds of reading a result that the device had been given so long to come to."""
-    engine.submit(TOKEN)
+    engine.submit(FIRST)
     engine.work(done_s)
     began_s = engine.clock_s()
     engine.read()
@@ -115,7 +127,7 @@ def derived(engine: Engine, context: int, host_work_s: float) -> list[Sample]:
 
 def _stretch_s(engine: Engine, *, drained: bool) -> float:
     began_s = engine.clock_s()
-    engine.submit(TOKEN)
+    engine.submit(FIRST)
     for _ in range(3):
         engine.submit()
         engine.read()
@@ -128,9 +140,9 @@ def _stretch_s(engine: Engine, *, drained: bool) -> float:
 
 def _restart_s(engine: Engine) -> float:
     began_s = engine.clock_s()
-    engine.forward([TOKEN])
-    engine.forward([TOKEN])
-    engine.submit(TOKEN)
+    engine.forward([FIRST])
+    engine.forward([FIRST])
+    engine.submit(FIRST)
     engine.submit()
     engine.read()
     taken_s = engine.clock_s() - began_s

@@ -43,7 +43,9 @@ def text(profile: Profile, checks: Checks) -> str:
 def _host(profile: Profile) -> dict[str, str]:
     shares = profile.shares
     ahead = "unlimited" if profile.run_ahead_s is None else f"{profile.run_ahead_s * 1e3:.2f} ms"
+    device = profile.provenance.device if profile.provenance else None
     found = {
+        **({"device": device} if device else {}),
         "bound by": profile.bound,
         "launch": f"{shares.launch_s * 1e3:.2f} ms",
         "read": f"{shares.read_s * 1e3:.2f} ms",

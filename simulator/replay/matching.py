@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from calibration import Profile, load, names
+from calibration import Profile, checkpoints, load, names
 from calibration.engine import Engine, EngineError, Sampler
 from calibration.profile import UNKNOWN
 from calibration.provenance import Machine, Provenance
@@ -54,7 +54,11 @@ def mismatches(
         if name in header and name in engine and header[name] != engine[name]:
             yield f"the trace is of another {_WORDS[name]} than the engine's ({header[name]!r} and {engine[name]!r})"
     same_dtype = header.get("dtype") == engine.get("dtype")
-    if same_dtype and header.get("weights_sha256", engine.get("weights_sha256")) != engine.get("weights_sha256"):
+    if (
+        same_dtype
+        and not _converted(header, engine)
+        and header.get("weights_sha256", engine.get("weights_sha256")) != engine.get("weights_sha256")
+    ):
         yield "the trace is of other weights than the engine's, of the same name and dtype"
     about = asdict(profile.provenance or Provenance())
     for name, known in (("model", profile.model), ("tokenizer_sha256", about["tokenizer_sha256"])):
@@ -66,6 +70,15 @@ def mismatches(
         yield f"the profile is of another machine than this ({profile.machine.cores} cores and {machine.cores})"
     elif about["device"] and about["device"] != engine.get("device"):
         yield f"the profile is of another device than the engine's ({about['device']!r} and {engine.get('device')!r})"
+
+
+def _converted(header: Mapping[str, Any], engine: Mapping[str, Any]) -> bool:
+    """Return whether both weights were converted from the one file that a name stands for.
+
+    That file is checked by its hash. The converted one has the same tensors everywhere, but mlx writes them in an order
+    that is the C++ library's.
+    """
+    return header.get("checkpoint") == engine.get("checkpoint") and header.get("checkpoint") in checkpoints.NAMES
 
 
 _WORDS = {"model": "model", "tokenizer_sha256": "tokenizer"}

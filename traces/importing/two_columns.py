@@ -33,7 +33,7 @@ def read(file: str, columns: tuple[str, str], text: Callable[[str, str], Text]) 
         TraceError: with file and line, what is no pair.
     """
     in_csv = file.lower().removesuffix(".gz").endswith(".csv")
-    found: Iterator[tuple[str, Mapping[str, Any]]] = rows(file, columns) if in_csv else objects(file)
+    found: Iterator[tuple[str, Mapping[str, Any]]] = rows(file, columns) if in_csv else _spread(objects(file), columns)
     kind: type | None = None
 
     def pair(entry: Entry) -> Iterator[Exchange]:
@@ -55,6 +55,19 @@ def read(file: str, columns: tuple[str, str], text: Callable[[str, str], Text]) 
         yield Exchange(entry.where, entry.name, said)
 
     return each(file, found, pair)
+
+
+def _spread(
+    found: Iterator[tuple[str, Mapping[str, Any]]], columns: tuple[str, str]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Spread an object of two whole columns over its rows: that is how pandas writes a table unless told otherwise."""
+    for where, values in found:
+        prompts, responses = (values.get(column) for column in columns)
+        if isinstance(prompts, dict) and isinstance(responses, dict) and prompts.keys() == responses.keys():
+            for row, prompt in prompts.items():
+                yield where, dict(zip(columns, (prompt, responses[row]), strict=True))
+        else:
+            yield where, values
 
 
 def _cell(text: str) -> Any:
