@@ -21,8 +21,8 @@ class ExpectedValue(LookupPolicy):
     How likely that is grows with the length of the match: the log odds are linear in the logarithm of the length, from
     where the row's own tokens move them. Nothing ever pauses; a row that fares badly proposes nothing by itself.
 
-    The three numbers of that prior were fitted on the shipped traces with the costs of the four shipped GB10 profiles.
-    The best dozen points of the grid differ by a hundredth of what the oracle gains.
+    The three numbers of that prior were fitted on the shipped traces but `suite`, with the costs of the four shipped
+    GB10 profiles. The best dozen points of the grid differ by a hundredth of what the oracle gains.
     """
 
     needs_prices: ClassVar[bool] = True

@@ -2,8 +2,8 @@
 
 Two matrices of {graded, gated, fixed} on the first 96 tokens of the prompts below, every round forced: SmolLM2 in four
 regimes of one machine, and a tiny random llama, whose steps of a few milliseconds can be repeated until noise averages
-out; it is forced along the same replies, their tokens renumbered. Calibration uses no prompt at all: it feeds one
-token over a KV state that is filled synthetically.
+out; it is forced along the same replies, their tokens renumbered. Calibration uses no prompt at all: it feeds
+made-up ids over a KV state that is filled synthetically.
 
 Everything goes into docs/validation/measured/ and is resumed from there; Ctrl-C loses nothing but the run it hits.
 """
