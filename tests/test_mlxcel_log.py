@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,15 @@ def test_a_run_is_read_in_full(tmp_path: Path) -> None:
     assert (run.id, run.file, run.line, run.where) == ("run", where, 2, f"{where}:2")
     assert said(run) == ([1, 2, 3], [4, 5], 2.08)
     assert run.counters == counters
+
+
+def test_a_log_may_be_packed(tmp_path: Path) -> None:
+    where = tmp_path / "run.log.gz"
+    where.write_bytes(gzip.compress(log_text(A).encode()))
+
+    [run] = read_log(str(where))
+
+    assert (run.id, *said(run)) == ("run", [1, 2, 3], [4, 5], 4.0)
 
 
 def test_the_reference_s_own_line_of_counters_is_read(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from pathlib import Path
 from traces import fields, log_lines
 from traces.errors import TraceError, place, shown
 from traces.fields import Finish, Tokens
+from traces.files import read_bytes
 from traces.log_lines import Mark, RunMarks
 from traces.trace import Request
 
@@ -126,12 +127,9 @@ def read_log(where: str) -> list[LoggedRun]:
         TraceError: the file cannot be read, has no token ids, or contradicts itself; with file and line.
     """
     source = place(where)
-    try:
-        # The text of a reply is cut where the tokens are, so it need not be UTF-8 everywhere.
-        text = Path(where).read_text("utf-8", errors="replace")
-    except OSError as error:
-        raise TraceError(f"{source}: cannot be read ({error.strerror or error})") from error
-    stem = Path(where).stem
+    # The text of a reply is cut where the tokens are, so it need not be UTF-8 everywhere.
+    text = read_bytes(where).decode("utf-8", errors="replace")
+    stem = Path(where.removesuffix(".gz")).stem
     found = log_lines.runs(text, source)
     return [_run(marks, stem if n == 1 else f"{stem}-{n}", where) for n, marks in enumerate(found, start=1)]
 

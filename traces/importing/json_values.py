@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from traces import lines
 from traces.errors import TraceError, place, shown
+from traces.files import read_bytes
 
 _BLANKS = " \t\r\n"
 """What JSON takes for blank."""
@@ -40,13 +38,7 @@ def read_text(file: str) -> str:
     Raises:
         TraceError: the file cannot be read, or is not UTF-8.
     """
-    try:
-        data = Path(file).read_bytes()
-        data = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise TraceError(f"{place(file)}: the gzip data is cut or corrupt ({error})") from error
-    except OSError as error:
-        raise TraceError(f"{place(file)}: cannot be read ({error.strerror or error})") from error
+    data = read_bytes(file)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
