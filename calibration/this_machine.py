@@ -8,6 +8,7 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -66,9 +67,12 @@ def _chip() -> str:
     if sys.platform == "darwin":
         return _output("sysctl", "-n", "machdep.cpu.brand_string").strip() or UNKNOWN
     # ARM's /proc/cpuinfo names no model.
-    said = [*_lines("/proc/cpuinfo"), *_output("lscpu").splitlines()]
-    names = [line.partition(":")[2].strip() for line in said if line.lower().startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine() or UNKNOWN
+    said = _model_name(_lines("/proc/cpuinfo")) or _model_name(_output("lscpu").splitlines())
+    return said or platform.processor() or platform.machine() or UNKNOWN
+
+
+def _model_name(lines: Iterable[str]) -> str:
+    return next((line.partition(":")[2].strip() for line in lines if line.lower().startswith("model name")), "")
 
 
 def _memory() -> str | None:

@@ -19,7 +19,9 @@ def evidence(answer: Answer, day: str) -> dict[str, str]:
     inquiry, found, verdict = answer.inquiry, answer.found, answer.verdict
     profiles = ", ".join(profile.name for profile in inquiry.problem.profiles)
     sources = ", ".join(trace.source for trace in inquiry.traces)
-    prose = f"; slowest prose request {verdict.comparison.score('found').prose:.3f} times plain decoding"
+    held_out = f"{verdict.effect} the shipped constants, {verdict.effect.said}"
+    if verdict.comparison.judge.prose:
+        held_out += f"; slowest prose request {verdict.comparison.score('found').prose:.3f} times plain decoding"
     digests = ", ".join(f"{part} {digest}" for part, digest in answer.task.digests.items())
     confirmed = answer.confirmation
     measured = {"measured": f"{confirmed}; {confirmed.model}"} if confirmed else {}
@@ -27,10 +29,7 @@ def evidence(answer: Answer, day: str) -> dict[str, str]:
         "recommended": "yes" if answer.recommended else f"no: {answer.reason}",
         "value": values(answer.changes),
         "derived_from": (f"{requests(len(inquiry.split.tuning))} for tuning of {sources} on {profiles}; {found.study}"),
-        "held_out": (
-            f"{verdict.effect} the shipped constants, {verdict.effect.said}"
-            f"{prose if verdict.comparison.judge.prose else ''}"
-        ),
+        "held_out": held_out,
         **measured,
         "date": day,
         "digests": digests,

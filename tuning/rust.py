@@ -22,8 +22,6 @@ NAMES = {
 """What the reference (mlxcel) calls a constant, by policy and setting; others take the setting's name."""
 OPTIONAL = ("min_tokens_per_round",)
 """Settings that may be none."""
-
-
 BESIDE = ("held_out", "derived_from", "date")
 """The parts of the evidence that stand beside every constant."""
 

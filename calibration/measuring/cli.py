@@ -16,6 +16,7 @@ from click.core import ParameterSource
 from calibration import ProfileError, checkpoints, progress, this_machine
 from calibration.engine import Engine, EngineError
 from calibration.measuring import assembling, foreign, measuring, report
+from calibration.measuring.about import About
 from calibration.measuring.plan import ROUNDS, Plan
 from calibration.measuring.samples import Samples
 from calibration.measuring.warnings import warnings
@@ -157,21 +158,23 @@ def calibrate(
         raise click.UsageError(f"--import FILE and --from {'|'.join(foreign.SOURCES)} need each other")
     if source is not None:
         check_nothing_measured()
-    if model is None and source != "json":
-        raise click.UsageError("Missing option '--model'")
+    if model is None:
+        if source != "json":
+            raise click.UsageError("Missing option '--model'")
+        model = "unknown"  # the file says it
     if source is None and dtype not in (None, *checkpoints.DTYPES):
         raise click.BadParameter(f"{dtype!r} is not one of {', '.join(checkpoints.DTYPES)}", param_hint="--dtype")
     output = Output(where, force, name or where.name.removesuffix(".yaml"))
     with console.reports(EngineError, ProfileError), enough_memory():
         if imported and source:
             output.check(where)
-            about = foreign.About(output.name, model or "unknown", dtype or "unknown", chip, measured)
+            about = About(output.name, model, dtype or "unknown", chip, measured)
             found = Calibrated(foreign.import_profile(imported, source, about))
         else:
             check_name(output.name)
             output.check(where, output.samples)
             plan = Plan(widths, contexts, rounds, work_s, seed)
-            found = measure(checkpoints.open_engine(str(model), dtype), plan, output)
+            found = measure(checkpoints.open_engine(model, dtype), plan, output)
         if found.samples:
             found.samples.write(output.samples)
         found.profile.write(where)
