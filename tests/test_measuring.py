@@ -162,10 +162,10 @@ def test_ids_that_differ_are_fed_and_all_of_them_known(vocabulary: int) -> None:
     assert len(set(fed)) == min(vocabulary, probes.DISTINCT)
 
 
-def test_what_the_time_model_derives_is_measured_in_every_third_round() -> None:
+def test_what_the_time_model_derives_is_measured_in_every_fourth_round() -> None:
     found = measured(FLAT, replace(PLAN, rounds=12))
 
-    assert {len(found.samples.cells[cell]) for cell in found.samples.cells if cell.kind in probes.DERIVED} == {4}
+    assert {len(found.samples.cells[cell]) for cell in found.samples.cells if cell.kind in probes.DERIVED} == {3}
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def host(samples: Samples) -> Host:
     runs so far ahead only), the overlap is what the run-ahead lets it hide, and the building and the reading measured
     by themselves count as far as they are longer.
     """
-    contexts = sorted({cell.context for cell in samples.of("sync")})
+    contexts = [cell.context for cell in samples.of("submit")]
 
     def over_contexts(kind: str) -> list[float]:
         return [samples.median_s(Cell(kind, 1, context)) for context in contexts]
@@ -86,7 +86,7 @@ def host(samples: Samples) -> Host:
     build_s, read_s = median(over_contexts("build")), samples.median_s(Cell("read", 1, contexts[0]))
     device_s = [sync_s - build_s - read_s for sync_s in over_contexts("sync")]
     ahead_s = [max(0.0, wait_s - read_s) for wait_s in over_contexts("wait")]
-    overlap_s = median(_overlap_s(samples, context) for context in contexts)
+    overlap_s = median(_overlap_s(samples, cell.context) for cell in samples.of("pipelined"))
     if all(ahead < LIMITED * own for ahead, own in zip(ahead_s, device_s, strict=True)):
         return _limited(build_s, read_s, max(0.0, overlap_s), median(ahead_s), min(device_s))
     # A submit that does not wait for the device works for all of its time.

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
-from statistics import median
 
 from calibration.engine import Engine
-from calibration.measuring.plan import LEAD_IN, STEPS, Cell
+from calibration.measuring.plan import Cell
 
 FIRST = 1
 """The id that a single forward is fed."""
@@ -57,19 +55,21 @@ def sync_s(engine: Engine, width: int) -> float:
 
 
 def pipelined_s(engine: Engine, context: int, work_s: float = 0.0) -> float:
-    """Return the median seconds of a few steps of a pipelined run about a context, the host busy after each."""
-    # The timed steps lie evenly about the context, whose cost is then their median.
-    engine.trim(LEAD_IN + STEPS // 2)
+    """Return the seconds of one step in a pipelined run, the host busy after it as after those before it."""
+    engine.trim(1)
     engine.submit(FIRST)
-    passed_s = []
-    for _ in range(LEAD_IN + STEPS):
-        passed_s.append(engine.clock_s())
-        engine.submit()
-        engine.read()
-        engine.work(work_s)
-    passed_s.append(engine.clock_s())
+    _step(engine, work_s)  # the pipeline runs full from here on
+    began_s = engine.clock_s()
+    _step(engine, work_s)
+    taken_s = engine.clock_s() - began_s
     engine.trim(engine.context - context)
-    return median(after - before for before, after in pairwise(passed_s[LEAD_IN:]))
+    return taken_s
+
+
+def _step(engine: Engine, work_s: float) -> None:
+    engine.submit()
+    engine.read()
+    engine.work(work_s)
 
 
 def _submit(engine: Engine, cell: Cell) -> Iterator[Sample]:
@@ -95,9 +95,6 @@ def _read_s(engine: Engine, done_s: float) -> float:
     engine.trim(1)
     return taken_s
 
-
-LONGEST = 4
-"""Positions that a probe of what the time model derives goes on for."""
 
 DERIVED = (
     "a stretch of 4 steps, drained",
