@@ -373,3 +373,13 @@ def test_a_preloaded_library_is_the_one_that_multiplies(tmp_path: Path, monkeypa
     assert this_machine.blas() == "libopenblasp-r0.so"
     monkeypatch.setenv("LD_PRELOAD", "libopenblas.so.0")
     assert this_machine.blas() == "libopenblasp-r0.so"
+
+
+def test_a_power_supply_that_goes_away_costs_no_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("BAT0", "USB"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "BAT0" / "status").write_text("Charging\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(this_machine, "_supplies", lambda: [tmp_path / name / "status" for name in ("BAT0", "USB")])
+
+    assert this_machine.power().endswith("BAT0 Charging")

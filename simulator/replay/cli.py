@@ -13,7 +13,7 @@ from calibration import ProfileError, checkpoints
 from calibration.engine import EngineError
 from calibration.measuring.assembling import drawn_again
 from calibration.measuring.samples import read
-from calibration.profile_file import folder
+from calibration.profile_file import SHIPPED, folder
 from calibration.resources import enough_memory
 from policies import PolicyError
 from simulator import console
@@ -107,15 +107,17 @@ def replay(
         chosen = chosen_policies(texts, sets, files)
         trace = traces.load(where)
         name = trace.header["model"]
-        stored = dtype or (checkpoints.DEFAULT_DTYPE if model in checkpoints.NAMES else trace.header.get("dtype", ""))
-        profile = calibration.load(profile_name) if profile_name else matching.profile_of(name, stored)
+        if profile_name:
+            profile, samples = calibration.load(profile_name), folder(profile_name)
+        else:
+            profile, samples = matching.profile_of(name, checkpoints.loaded_dtype(model, dtype)), SHIPPED
         costs = profile.costs(interpolate_widths=interpolate_widths)
         requests = tuple(matching.first_tokens(one, tokens) for one in picked(trace, ids))
         sampler = matching.sampler_of(trace.header)
         setup = Setup(where, model, dtype, requests, tuple(chosen), costs, mode, rounds, seed, sampler)
         session = Session(setup, Store(save))
         predict(setup)
-        drawn = resampled(profile, folder(profile_name or profile.name))
+        drawn = resampled(profile, samples)
         interrupted = not finished(session, Checks([trace.header], setup, profile, allow_mismatch))
         clocks = [TwoClocks(one.costs(interpolate_widths=interpolate_widths)) for one in drawn]
         found = answers(session, TwoClocks(costs), dict(trace.header), clocks)

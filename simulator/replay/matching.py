@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from calibration import Profile, checkpoints, load, names
+from calibration import Profile, checkpoints, names, shipped
 from calibration.engine import Engine, EngineError, Sampler
 from calibration.profile import UNKNOWN
 from calibration.provenance import Machine, Provenance
@@ -20,7 +20,7 @@ def profile_of(model: str, dtype: str) -> Profile:
     Raises:
         ReplayError: there is none.
     """
-    found = [profile for profile in map(load, names()) if (profile.model, profile.dtype) == (model, dtype)]
+    found = [profile for profile in map(shipped, names()) if (profile.model, profile.dtype) == (model, dtype)]
     if found:
         return min(found, key=lambda profile: profile.host_work_s)
     raise ReplayError(
