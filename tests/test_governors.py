@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from calibration import Costs
-from policies import Governor, State
+from policies import Drafter, Governor, NoLookup, PolicyError, State
 from policies.fixed import Fixed
 from policies.gated import Gated
 from policies.graded import Graded
@@ -225,3 +227,13 @@ def test_graded_does_not_round_up_what_lies_just_below_a_half() -> None:
     graded = governor(Graded(multiplier=0.49999999999999994 / 8, max_draft=8))
 
     assert budget(graded) == 2
+
+
+def test_what_is_no_governor_is_refused_before_it_is_asked() -> None:
+    class Plainly:
+        paused = probing = False
+
+    with pytest.raises(PolicyError) as refused:
+        Drafter(Plainly(), NoLookup(10), 10)  # type: ignore[arg-type]
+
+    assert str(refused.value) == "governor: must extend policies.Governor (got a Plainly)"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from optuna.trial import TrialState
 
 from simulator.console import one_line
-from simulator.report import heading, published_alike, table
+from simulator.report import Row, heading, published_alike, table
 from tuning.answer import Answer
 from tuning.comparison import Comparison
 from tuning.confirmation import COLUMNS, Confirmation
@@ -17,8 +17,6 @@ from tuning.inquiry import Inquiry
 from tuning.kinds import is_prose
 from tuning.sensitivity import Constant, order
 from tuning.space import set_line
-
-Row = Sequence[str]
 
 
 def report(answer: Answer, *, named: bool) -> str:

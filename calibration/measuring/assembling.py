@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
@@ -175,9 +175,13 @@ def drawn_again(known: Profile, samples: Samples, count: int, seed: int = 0) -> 
     """
     random = np.random.default_rng(seed)
     about = Circumstances(
-        known.name, known.machine, {"model": known.model, "dtype": known.dtype}, known.measured, known.source
+        known.name,
+        known.machine,
+        {"model": known.model, "dtype": known.dtype},
+        known.measured,
+        known.source,
+        host_work_s=known.host_work_s,
     )
-    about = replace(about, host_work_s=known.host_work_s)
     found = []
     for _ in range(count):
         try:

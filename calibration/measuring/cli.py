@@ -7,17 +7,18 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
 from calibration import ProfileError, checkpoints, progress, this_machine
+from calibration.costs import spans
 from calibration.engine import Engine, EngineError
+from calibration.host_clock import today
 from calibration.measuring import assembling, foreign, measuring, report
 from calibration.measuring.about import About
-from calibration.measuring.plan import ROUNDS, Plan
+from calibration.measuring.plan import CONTEXTS, ROUNDS, WIDTHS, Plan
 from calibration.measuring.samples import Samples
 from calibration.measuring.warnings import warnings
 from calibration.profile import Profile, check_name
@@ -27,8 +28,6 @@ from calibration.scripted_engine import ScriptedEngine
 from simulator import console
 from traces.files import exists
 
-WIDTHS = "1..10"
-CONTEXTS = "16,256,1024,2304"
 MEASURING = ("widths", "contexts", "rounds", "work_s", "seed")
 """What measuring takes, by the names of the command's parameters."""
 
@@ -109,6 +108,9 @@ class Output:
                 raise ProfileError(f"{path}: cannot be written ({error.strerror})") from None
             if path.is_dir():
                 raise ProfileError(f"{path}: cannot be written (it is a directory)")
+            if there and not path.is_file():
+                # Moving a file over `/dev/null` would replace the device.
+                raise ProfileError(f"{path}: is no regular file")
             if there and not self.force:
                 raise ProfileError(f"{path}: is there already; --force overwrites it")
         if not self.path.parent.is_dir():
@@ -120,8 +122,16 @@ class Output:
 @click.command(cls=console.Command, help=HELP, context_settings={"max_content_width": 120})
 @click.option("--model", metavar="NAME|DIR", help="smollm2, or an mlx-lm checkpoint; with --import, what was measured.")
 @click.option("--dtype", help="As for record; with --import, what the profile says.")
-@click.option("--widths", callback=numbers, default=WIDTHS, show_default=True, help="Widths of a forward, from 1.")
-@click.option("--contexts", callback=numbers, default=CONTEXTS, show_default=True, help="Positions in the KV state.")
+@click.option(
+    "--widths", callback=numbers, default=spans(WIDTHS), show_default=True, help="Widths of a forward, from 1."
+)
+@click.option(
+    "--contexts",
+    callback=numbers,
+    default=",".join(map(str, CONTEXTS)),
+    show_default=True,
+    help="Positions in the KV state.",
+)
 @click.option("--rounds", default=ROUNDS, show_default=True, type=click.IntRange(min=1), help="Samples of every cell.")
 @click.option("--host-work", "work_s", callback=duration, default="0s", help="Host time per emitted token, as 20ms.")
 @click.option("--seed", default=0, show_default=True, help="Of the order within a round.")
@@ -228,7 +238,7 @@ def measure(engine: Engine, plan: Plan, output: Output) -> Calibrated:
         name=output.name,
         machine=this_machine.machine(),
         engine=engine_says,
-        measured=datetime.now(UTC).date().isoformat(),
+        measured=today(),
         source=" ".join(["calibrate", *sys.argv[1:]]),
         notes=tuple(said),
         host_work_s=plan.host_work_s,

@@ -17,7 +17,7 @@ from calibration.profile_file import SHIPPED, folder
 from calibration.resources import enough_memory
 from policies import PolicyError
 from simulator import console
-from simulator.chosen import chosen_policies
+from simulator.chosen import chosen_policies, files_first
 from simulator.oracle import Oracle
 from simulator.replay import matching
 from simulator.replay.errors import ReplayError
@@ -76,7 +76,9 @@ def share(context: click.Context, option: click.Parameter, text: str | None) -> 
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(min=1), help="Repeats of every run.")
 @click.option("--tokens", type=click.IntRange(min=1), metavar="N", help="Only the first N tokens of every reply.")
 @click.option("--request", "ids", multiple=True, metavar="ID", help="Only this request; may repeat.")
-@click.option("--within", callback=share, metavar="SHARE", help="Exit with 3 if a prediction is further off, as 5%.")
+@click.option(
+    "--within", callback=share, metavar="SHARE", help="Exit with 3 if all requests together are further off, as 5%."
+)
 @click.option("--save", type=click.Path(path_type=Path), metavar="DIR", help="Keep the raw rounds, or go on with them.")
 @click.option("--seed", default=0, show_default=True, help="Of the order of turns.")
 @click.option("--allow-mismatch", is_flag=True, help="Replay a trace or profile of another model or machine.")
@@ -104,7 +106,7 @@ def replay(
 ) -> None:
     """Parse, measure what is missing, compare, print."""
     with console.reports(TraceError, PolicyError, ProfileError, EngineError, ReplayError), enough_memory():
-        chosen = chosen_policies(texts, sets, files)
+        chosen = chosen_policies(texts, sets, files, files_first=files_first(click.get_current_context()))
         trace = traces.load(where)
         name = trace.header["model"]
         if profile_name:

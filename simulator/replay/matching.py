@@ -64,6 +64,11 @@ def mismatches(
     for name, known in (("model", profile.model), ("tokenizer_sha256", about["tokenizer_sha256"])):
         if known and name in engine and known != engine[name]:
             yield f"the profile is of another {_WORDS[name]} than the engine's ({known!r} and {engine[name]!r})"
+    known = about["weights_sha256"]
+    # A named model's weights are converted on each machine; see `_converted`.
+    named = engine.get("checkpoint") in checkpoints.NAMES
+    if known and not named and profile.dtype == engine.get("dtype") and known != engine.get("weights_sha256", known):
+        yield "the profile is of other weights than the engine's, of the same name and dtype"
     if profile.machine.chip != machine.chip:
         yield f"the profile is of another machine than this ({profile.machine.chip!r} and {machine.chip!r})"
     elif profile.machine.cores and profile.machine.cores != machine.cores:

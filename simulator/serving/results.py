@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import geometric_mean
 from typing import Any
 
 from policies import Policy
@@ -83,10 +85,10 @@ class ServedResult:
     @property
     def records(self) -> list[Record]:
         """One record a request, in order of arrival."""
-        if self.plain is None:
+        if self.timeline is None:
             return list(self._records.values())
-        plain = self.plain._records
-        return [one | _beside(one, plain[name]) for name, one in self._records.items()]
+        plain = (self.plain or self)._records
+        return [one | _beside(one, plain.get(name)) for name, one in self._records.items()]
 
     @property
     def total(self) -> Record:
@@ -109,7 +111,32 @@ class ServedResult:
         }
         if self.plain is not None and self.plain.timeline is not None:
             found["plain"] = self.plain.timeline.document()
-        return found | {"decode_speedup": self.decode_speedup, "speedup": self.speedup}
+        return found | self._sums | {"decode_speedup": self.decode_speedup, "speedup": self.speedup}
+
+    @property
+    def _sums(self) -> Record:
+        """The sums of the requests' times, which overlap, and the mean of their speedups."""
+        records = self.records
+        names = ("prefill_s", "total_s", "plain_decode_s", "plain_total_s")
+        sums = {name: math.fsum(one[name] or 0.0 for one in records) for name in names}
+        speedups = [one["speedup"] for one in records if one["speedup"]]
+        return sums | {"geomean_speedup": geometric_mean(speedups) if speedups else None}
+
+    @property
+    def unlike(self) -> str | None:
+        """Say that plain serving refused other requests, and what is compared then."""
+        mine, plain = self.timeline, (self.plain or self).timeline
+        if mine is None or plain is None or set(mine.rejected) == set(plain.rejected):
+            return None
+        return (
+            f"{self.policy} refused {len(mine.rejected)} requests and plain serving {len(plain.rejected)}, not the same"
+            f" ones: decode_speedup is of the {len(self._served_by_both)} that both served"
+        )
+
+    @property
+    def _served_by_both(self) -> list[str]:
+        plain = (self.plain or self)._records
+        return [name for name in self._records if name in plain]
 
     @property
     def saturated(self) -> str | None:
@@ -127,15 +154,18 @@ class ServedResult:
 
     @property
     def decode_speedup(self) -> float | None:
-        """Seconds from the first token to the end, summed over requests: plain decoding's over this one's."""
-        mine, plain = self.timeline, (self.plain or self).timeline
-        return _ratio(plain.decode_s, mine.decode_s) if mine and plain else None
+        """Seconds from the first token to the end, summed over requests that both served: plain's over this one's."""
+        plain, names = self.plain or self, self._served_by_both
+        if self.timeline is None or plain.timeline is None or not names:
+            return None
+        sums = [sum(run._records[name]["decode_s"] for name in names) for run in (plain, self)]
+        return _ratio(*sums)
 
     @property
     def speedup(self) -> float | None:
-        """Seconds from the first arrival to the last release: plain decoding's over this one's."""
+        """Seconds from the first arrival to the last release: plain's over this one's; None if they served others."""
         mine, plain = self.timeline, (self.plain or self).timeline
-        return _ratio(plain.span_s, mine.span_s) if mine and plain else None
+        return _ratio(plain.span_s, mine.span_s) if mine and plain and not self.unlike else None
 
     def document(self, profile: str, notes: Sequence[str]) -> Record:
         """Return the JSON document; its fields are a contract with other tools (docs/reference/commands.md)."""
@@ -147,7 +177,11 @@ class ServedResult:
             "requests": self.records,
             "rejected": self.timeline.rejected if self.timeline else [],
             "total": self.total,
-            "notes": [*notes, *([f"not timed: {self.untimed}"] if self.untimed else [])],
+            "notes": [
+                *notes,
+                *([f"not timed: {self.untimed}"] if self.untimed else []),
+                *([self.unlike] if self.unlike else []),
+            ],
         }
         return document | ({"ticks": [tick.document() for tick in self.ticks]} if self.ticks else {})
 
@@ -168,12 +202,15 @@ class ServedResult:
         return found | ({"reason": row.job.reason} if row.job.reason else {})
 
 
-def _beside(one: Record, plain: Record) -> Record:
-    """Return what a record says of the same request without prompt lookup."""
+def _beside(one: Record, plain: Record | None) -> Record:
+    """Return what a record says of the same request without prompt lookup, if that was served."""
     return {
-        "plain_ttft_s": plain["ttft_s"],
-        "plain_decode_s": plain["decode_s"],
-        "decode_speedup": _ratio(plain["decode_s"], one["decode_s"]),
+        "plain_ttft_s": plain and plain["ttft_s"],
+        "plain_decode_s": plain and plain["decode_s"],
+        "plain_total_s": plain and plain["total_s"],
+        "plain_tokens_per_s": plain and plain["tokens_per_s"],
+        "speedup": plain and _ratio(plain["total_s"], one["total_s"]),
+        "decode_speedup": plain and _ratio(plain["decode_s"], one["decode_s"]),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import traces
 from calibration import ProfileError, RowPrices, ServerCosts
@@ -15,6 +16,7 @@ from simulator.serving.results import ServedResult
 from simulator.serving.service import Service
 from simulator.serving.simpy_server import SimpyServer
 from traces import Request, Trace
+from traces.files import exists
 
 PLAIN = Plain()
 
@@ -41,13 +43,17 @@ def serve_trace(
     """
     for policy in policies:
         if isinstance(policy, Oracle):
-            raise SimulationError("oracle plans one reply at a time and cannot serve")
+            raise SimulationError("--policy oracle: plans one reply at a time, so it cannot serve")
+    if exists(Path(where)) and not Path(where).is_file():
+        raise SimulationError(f"{where}: must be a file, since --serve reads it once for every policy")
     try:
         return _priced(where, policies, costs, service, events=events)
     except ProfileError as error:
         if not events or service.needs_clock:
             raise
         return _scheduled(where, policies, RowPrices(costs), service, str(error))
+    except SimulationError as error:
+        raise SimulationError(f"{where}: {error}") from None
 
 
 def _priced(
