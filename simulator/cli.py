@@ -110,7 +110,7 @@ def simulate(
         names = [name for words in wheres for name in traces.expand(words)]
         answers: Sequence[Sequence[Result]] | Sequence[Sequence[ServedResult]]
         if service:
-            server_costs = profile.server_costs(costs, "paged" if service.server.paged else "dense")
+            server_costs = profile.server_costs(costs, service.server.kv_storage)
             notes = server_costs.notes(service.server.parallel)
             answers = served = [serve_trace(name, chosen, server_costs, service, events=events) for name in names]
             reports = [serving_report(results, profile) for results in served]

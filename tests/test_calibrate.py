@@ -13,7 +13,9 @@ import pytest
 import calibration
 from calibration import Costs, ProfileError, this_machine
 from calibration.cache import sha256
-from calibration.measuring.cli import Output, calibrate, measure
+from calibration.measuring.calibrated import calibrated
+from calibration.measuring.cli import calibrate
+from calibration.measuring.output import Output
 from calibration.measuring.plan import Plan
 from calibration.measuring.samples import read
 from calibration.scripted_engine import ScriptedEngine
@@ -356,7 +358,7 @@ def test_samples_that_contradict_each_other_are_kept_and_the_older_ones_too(tmp_
     costs = Costs("m", range(1, 100), {1: 0.01, 2: 0.02})
 
     with pytest.raises(ProfileError, match=r"; the samples are kept in .*/p\.samples\.refused\.json$"):
-        measure(Odd({}, costs), Plan((1, 2), (16,), 2), output)
+        calibrated(Odd({}, costs), Plan((1, 2), (16,), 2), output, "a test")
 
     assert [path.read_text() for path in (output.path, output.samples)] == ["older", "older"]
     assert len(read(output.refused).of("sync")) == 2

@@ -47,7 +47,7 @@ def _notes(inquiry: Inquiry, place: int) -> list[str]:
     if problem.service is None:
         return list(costs.notes)
     server = problem.service.server
-    return list(profile.server_costs(costs, "paged" if server.paged else "dense").notes(server.parallel))
+    return list(profile.server_costs(costs, server.kv_storage).notes(server.parallel))
 
 
 def _question(answer: Answer) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from calibration.cost_table import CostTable
 from calibration.errors import ProfileError
-from calibration.measuring.about import NO_PROMPTS, About
+from calibration.printouts.about import NO_PROMPTS, About
 from calibration.profile import Profile
 
 CONTEXT = 300

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from calibration.checks import short
 from calibration.cost_table import WIDEST, CostTable
 from calibration.errors import ProfileError
-from calibration.measuring.about import NO_PROMPTS, About
 from calibration.prefill import Prefill
+from calibration.printouts.about import NO_PROMPTS, About
 from calibration.profile import Profile
 
 _SEPARATE = re.compile(r"\bis_tg_separate = 1\b")
