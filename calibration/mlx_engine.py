@@ -23,6 +23,7 @@ from calibration.chat_text import ChatText
 from calibration.checkpoints import Checkpoint
 from calibration.engine import EngineError, Reading, Sampler, first_line
 from calibration.host_clock import HostClock
+from calibration.smollm2 import GROUP_SIZE
 
 # Neither is annotated where it comes from.
 _load_tokenizer: Callable[..., Any] = load_tokenizer
@@ -63,10 +64,10 @@ def cast_weights(weights: Mapping[str, Any], dtype: str, *, keep_quantised: bool
     return cast
 
 
-def _dequantise(packed: mx.array, scales: mx.array, biases: mx.array, group: int = 32) -> mx.array:
-    bits = packed.shape[-1] * 32 // (scales.shape[-1] * group)
+def _dequantise(packed: mx.array, scales: mx.array, biases: mx.array) -> mx.array:
+    bits = packed.shape[-1] * 32 // (scales.shape[-1] * GROUP_SIZE)
     wide = (scales.astype(mx.float32), biases.astype(mx.float32))
-    return mx.dequantize(packed, *wide, group_size=group, bits=bits)
+    return mx.dequantize(packed, *wide, group_size=GROUP_SIZE, bits=bits)
 
 
 def save_weights(path: Path, weights: Mapping[str, Any]) -> None:
