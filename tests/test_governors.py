@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -233,7 +234,8 @@ def test_what_is_no_governor_is_refused_before_it_is_asked() -> None:
     class Plainly:
         paused = probing = False
 
+    plainly: Any = Plainly()
     with pytest.raises(PolicyError) as refused:
-        Drafter(Plainly(), NoLookup(10), 10)  # type: ignore[arg-type]
+        Drafter(plainly, NoLookup(10), 10)
 
     assert str(refused.value) == "governor: must extend policies.Governor (got a Plainly)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from statistics import median
+from statistics import StatisticsError, median
 
 import numpy as np
 
@@ -187,6 +187,6 @@ def drawn_again(known: Profile, samples: Samples, count: int, seed: int = 0) -> 
         try:
             with suppress(ProfileError):
                 found.append(profile(samples.drawn_again(random), about))
-        except (KeyError, IndexError) as error:
+        except (KeyError, IndexError, StatisticsError) as error:
             raise ProfileError(f"profile {known.name!r}: its samples lack what it is made of ({error!r})") from None
     return found

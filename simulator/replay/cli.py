@@ -112,7 +112,9 @@ def replay(
         if profile_name:
             profile, samples = calibration.load(profile_name), folder(profile_name)
         else:
-            profile, samples = matching.profile_of(name, checkpoints.loaded_dtype(model, dtype)), SHIPPED
+            # A saved replay is reported without its checkpoint, so a directory's dtype is the recording's.
+            stored = checkpoints.DEFAULT_DTYPE if model in checkpoints.NAMES else trace.header.get("dtype", "")
+            profile, samples = matching.profile_of(name, dtype or stored), SHIPPED
         costs = profile.costs(interpolate_widths=interpolate_widths)
         requests = tuple(matching.first_tokens(one, tokens) for one in picked(trace, ids))
         sampler = matching.sampler_of(trace.header)

@@ -22,7 +22,7 @@ def serving_report(results: Sequence[ServedResult], profile: Profile) -> str:
     lines += [f"server   {first.service}", *_idle(first)]
     lines += [f"policy   {result.policy}" for result in results]
     blocks = ["\n".join(lines), _requests(first) if len(results) == 1 else _policies(results)]
-    beside = ([first.plain] if first.plain else []) + list(results)
+    beside = ([first.plain] if first.plain and first.plain is not first else []) + list(results)
     blocks += [_ticks(beside), *([] if first.untimed else [latencies(beside)])]
     blocks += [
         "\n".join([f"{result.policy}, tick by tick", *map(_line, result.ticks)]) for result in results if result.ticks

@@ -54,7 +54,7 @@ class ServedResult:
     wasted: int = 0
     """Forwards whose results were thrown away."""
     plain: ServedResult | None = None
-    """The same requests served without prompt lookup."""
+    """The same requests served without prompt lookup: this one, where it is; None where nothing was run beside it."""
     _records: dict[str, Record] = field(default_factory=dict)
     _switched: bool = False
     """Whether the last decode tick was a switch."""
@@ -85,9 +85,9 @@ class ServedResult:
     @property
     def records(self) -> list[Record]:
         """One record a request, in order of arrival."""
-        if self.timeline is None:
+        if self.plain is None:
             return list(self._records.values())
-        plain = (self.plain or self)._records
+        plain = self.plain._records
         return [one | _beside(one, plain.get(name)) for name, one in self._records.items()]
 
     @property
@@ -109,34 +109,38 @@ class ServedResult:
             **self.timeline.document(),
             "saturated": self.saturated,
         }
-        if self.plain is not None and self.plain.timeline is not None:
+        if self.plain is None or self.plain.timeline is None:
+            return found
+        if self.plain is not self:
             found["plain"] = self.plain.timeline.document()
         return found | self._sums | {"decode_speedup": self.decode_speedup, "speedup": self.speedup}
 
     @property
     def _sums(self) -> Record:
-        """The sums of the requests' times, which overlap, and the mean of their speedups."""
+        """The sums of the requests' times, which overlap, and the mean of their speedups; None of other requests."""
         records = self.records
-        names = ("prefill_s", "total_s", "plain_decode_s", "plain_total_s")
-        sums = {name: math.fsum(one[name] or 0.0 for one in records) for name in names}
+        own = {name: math.fsum(one[name] or 0.0 for one in records) for name in ("prefill_s", "total_s")}
+        names = ("plain_decode_s", "plain_total_s")
+        plain = {name: None if self.unlike else math.fsum(one[name] for one in records) for name in names}
         speedups = [one["speedup"] for one in records if one["speedup"]]
-        return sums | {"geomean_speedup": geometric_mean(speedups) if speedups else None}
+        return own | plain | {"geomean_speedup": geometric_mean(speedups) if speedups else None}
 
     @property
     def unlike(self) -> str | None:
         """Say that plain serving refused other requests, and what is compared then."""
-        mine, plain = self.timeline, (self.plain or self).timeline
-        if mine is None or plain is None or set(mine.rejected) == set(plain.rejected):
+        if self.timeline is None or self.plain is None or self.plain.timeline is None:
+            return None
+        mine, plain = self.timeline.rejected, self.plain.timeline.rejected
+        if set(mine) == set(plain):
             return None
         return (
-            f"{self.policy} refused {len(mine.rejected)} requests and plain serving {len(plain.rejected)}, not the same"
-            f" ones: decode_speedup is of the {len(self._served_by_both)} that both served"
+            f"{self.policy} refused {len(mine)} request{'s' * (len(mine) != 1)} and plain serving {len(plain)}, "
+            f"not the same ones: only the {len(self._served_by_both)} that both served are compared"
         )
 
     @property
     def _served_by_both(self) -> list[str]:
-        plain = (self.plain or self)._records
-        return [name for name in self._records if name in plain]
+        return [name for name in self._records if self.plain is not None and name in self.plain._records]
 
     @property
     def saturated(self) -> str | None:
@@ -155,17 +159,18 @@ class ServedResult:
     @property
     def decode_speedup(self) -> float | None:
         """Seconds from the first token to the end, summed over requests that both served: plain's over this one's."""
-        plain, names = self.plain or self, self._served_by_both
-        if self.timeline is None or plain.timeline is None or not names:
+        names = self._served_by_both
+        if self.plain is None or self.timeline is None or not names:
             return None
-        sums = [sum(run._records[name]["decode_s"] for name in names) for run in (plain, self)]
-        return _ratio(*sums)
+        plain_s, own_s = (sum(run._records[name]["decode_s"] for name in names) for run in (self.plain, self))
+        return _ratio(plain_s, own_s)
 
     @property
     def speedup(self) -> float | None:
         """Seconds from the first arrival to the last release: plain's over this one's; None if they served others."""
-        mine, plain = self.timeline, (self.plain or self).timeline
-        return _ratio(plain.span_s, mine.span_s) if mine and plain and not self.unlike else None
+        if self.timeline is None or self.plain is None or self.plain.timeline is None or self.unlike:
+            return None
+        return _ratio(self.plain.timeline.span_s, self.timeline.span_s)
 
     def document(self, profile: str, notes: Sequence[str]) -> Record:
         """Return the JSON document; its fields are a contract with other tools (docs/reference/commands.md)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import traces
 from calibration import ProfileError, RowPrices, ServerCosts
@@ -16,7 +15,6 @@ from simulator.serving.results import ServedResult
 from simulator.serving.service import Service
 from simulator.serving.simpy_server import SimpyServer
 from traces import Request, Trace
-from traces.files import exists
 
 PLAIN = Plain()
 
@@ -44,14 +42,15 @@ def serve_trace(
     for policy in policies:
         if isinstance(policy, Oracle):
             raise SimulationError("--policy oracle: plans one reply at a time, so it cannot serve")
-    if exists(Path(where)) and not Path(where).is_file():
-        raise SimulationError(f"{where}: must be a file, since --serve reads it once for every policy")
+    if not traces.find(where).is_file():
+        raise SimulationError(f"{where}: must be a file, to be read once for every policy (got a pipe or a device)")
     try:
-        return _priced(where, policies, costs, service, events=events)
-    except ProfileError as error:
-        if not events or service.needs_clock:
-            raise
-        return _scheduled(where, policies, RowPrices(costs), service, str(error))
+        try:
+            return _priced(where, policies, costs, service, events=events)
+        except ProfileError as error:
+            if not events or service.needs_clock:
+                raise
+            return _scheduled(where, policies, RowPrices(costs), service, str(error))
     except SimulationError as error:
         raise SimulationError(f"{where}: {error}") from None
 
@@ -65,7 +64,7 @@ def _priced(
         result = _timed(where, policy, costs, service, events=events)
         if policy != PLAIN or not service.server.pipelined:
             plain = plain or _timed(where, PLAIN, costs, service.pipelined(), events=False)
-            result.plain = plain
+        result.plain = plain if policy != PLAIN or not service.server.pipelined else result
         results.append(result)
     return results
 
