@@ -113,6 +113,19 @@ def locate(where: str, dtype: str | None, arrays: smollm2.ArrayLibrary) -> Check
     return replace(found, dtype=dtype, cast=dtype)
 
 
+def loaded_dtype(where: str, dtype: str | None) -> str:
+    """Return the dtype that the engine of a checkpoint will have, without opening it.
+
+    Args:
+        where: as for `locate`.
+        dtype: as for `locate`.
+
+    Raises:
+        EngineError: a directory that is none, or is incomplete.
+    """
+    return dtype or (DEFAULT_DTYPE if where in NAMES else _local(where).dtype)
+
+
 def check(where: str) -> None:
     """Refuse a directory that cannot be what `--model` means; a named model is looked for when it is opened.
 

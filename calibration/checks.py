@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from calibration.errors import ProfileError
 
-LEGIBLE = 60
+QUOTED = 60
 """Characters of a value that an error quotes at most."""
 LONGEST_S = 1000.0
 """No forward takes this long; a larger figure is milliseconds or microseconds taken for seconds."""
@@ -45,7 +45,7 @@ def legible(words: str, where: str) -> None:
 
 def short(words: str) -> str:
     """Return text as an error quotes it: cut where it is long."""
-    return words if len(words) <= LEGIBLE else words[:LEGIBLE] + "..."
+    return words if len(words) <= QUOTED else words[:QUOTED] + "..."
 
 
 def ascending(values: Sequence[int], where: str) -> None:

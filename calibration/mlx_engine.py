@@ -6,7 +6,7 @@ Everything else that handles weights treats an array as opaque and hands it back
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +23,7 @@ from calibration.chat_text import ChatText
 from calibration.checkpoints import Checkpoint
 from calibration.engine import EngineError, Reading, Sampler, first_line
 from calibration.host_clock import HostClock
+from calibration.smollm2 import GROUP_SIZE
 
 # Neither is annotated where it comes from.
 _load_tokenizer: Callable[..., Any] = load_tokenizer
@@ -63,10 +64,10 @@ def cast_weights(weights: Mapping[str, Any], dtype: str, *, keep_quantised: bool
     return cast
 
 
-def _dequantise(packed: mx.array, scales: mx.array, biases: mx.array, group: int = 32) -> mx.array:
-    bits = packed.shape[-1] * 32 // (scales.shape[-1] * group)
+def _dequantise(packed: mx.array, scales: mx.array, biases: mx.array) -> mx.array:
+    bits = packed.shape[-1] * 32 // (scales.shape[-1] * GROUP_SIZE)
     wide = (scales.astype(mx.float32), biases.astype(mx.float32))
-    return mx.dequantize(packed, *wide, group_size=group, bits=bits)
+    return mx.dequantize(packed, *wide, group_size=GROUP_SIZE, bits=bits)
 
 
 def save_weights(path: Path, weights: Mapping[str, Any]) -> None:
@@ -110,13 +111,13 @@ class MlxModel(HostClock):
 
     def check_rollback(self, positions: int) -> None:
         """Refuse a model that cannot take back what it was fed; see `calibration.engine.Engine`."""
-        layers = [(type(layer).__name__, getattr(layer, "max_size", None)) for layer in self._cache]
+        layers = [(type(layer).__name__, getattr(layer, "max_size", None)) for layer in _states(self._cache)]
         rollback.check(layers, positions, self.longest)
 
     def start(self, sampler: Sampler, cache: Any = None) -> None:
         """Begin a request with an empty KV state, or with one that already holds part of it."""
         self._cache = make_prompt_cache(self._model) if cache is None else cache
-        self._context = int(getattr(self._cache[0], "offset", 0)) if cache else 0
+        self._context = int(getattr(next(_states(self._cache)), "offset", 0)) if cache else 0
         self._sampler = sampler
         self._margins = False
         self._unread.clear()
@@ -134,7 +135,7 @@ class MlxModel(HostClock):
             mx.eval(self._rows([0]))
         last = self._cache
         self.start(Sampler())
-        for layer, filled in zip(self._cache, last, strict=True):
+        for layer, filled in zip(_states(self._cache), _states(last), strict=True):
             keys, values = (mx.repeat(part[..., :1, :], positions + ROOM, axis=2) for part in filled.state[:2])
             layer.update_and_fetch(keys, values)
         mx.eval([layer.state for layer in self._cache])
@@ -239,6 +240,12 @@ class MlxEngine(ChatText, MlxModel):
             "eos": sorted(self.eos),
             "chat_template": bool(self._tokenizer.has_chat_template),
         }
+
+
+def _states(cache: Iterable[Any]) -> Iterator[Any]:
+    """Yield the KV states of a model: one a layer, or those that a layer keeps beside each other (a `CacheList`)."""
+    for layer in cache:
+        yield from getattr(layer, "caches", (layer,))
 
 
 def _config(model: Any) -> Any:

@@ -6,7 +6,6 @@ Its file is docs/reference/profile-format.md. History: breakeven-profile/1, the 
 from __future__ import annotations
 
 import math
-import os
 import re
 from dataclasses import dataclass, fields
 from datetime import date
@@ -25,6 +24,7 @@ from calibration.server_costs import ServerCosts, StorageKind
 from calibration.serving import NO_SERVING, NOTHING_KNOWN, Serving
 from calibration.serving_file import document as serving_document
 from calibration.widths import filled
+from traces.files import write_whole
 
 FORMAT = "breakeven-profile/1"
 UNKNOWN = "unknown"
@@ -46,7 +46,7 @@ def check_name(name: str) -> None:
 
 @dataclass(frozen=True)
 class Profile:
-    """The measured costs of one model on one machine; the fields stand in the order of the file."""
+    """The measured costs of one model on one machine; `KEYS` is the order of the file."""
 
     name: str
     """A plain word; a shipped profile's is its file's name."""
@@ -178,12 +178,9 @@ class Profile:
             ProfileError: the folder does not take it.
         """
         text = "# One machine, one model. Times are in seconds.\n" + yaml_text.dump(self.document())
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            beside.write_text(text, encoding="utf-8", newline="\n")
-            beside.replace(path)
+            write_whole(path, text)
         except OSError as error:
-            beside.unlink(missing_ok=True)
             raise ProfileError(f"{path}: cannot be written ({error.strerror})") from None
 
     def _contexts_note(self) -> str:

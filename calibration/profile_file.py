@@ -21,6 +21,8 @@ from calibration.strict_yaml import Scalar, Tree, parse
 from traces.files import exists
 
 SHIPPED = Path(__file__).parent / "profiles"
+DEFAULT_PROFILE = "gb10-qwen3-1.7b-4bit"
+"""The name of the shipped profile that predictions stand on when none is named."""
 LARGEST_BYTES = 1_000_000
 
 _OPTIONAL = ("notes", "launch_s", "read_s", "run_ahead_s", "host_work_s", "provenance", "serving")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import numpy as np
 
 from calibration.engine import Engine, Reading, Sampler
+from calibration.host_clock import today
 from calibration.suites import Prompt, Suite
 from traces import Finish, Request
 
@@ -36,7 +36,7 @@ def header(engine: Engine, suite: Suite, sampler: Sampler) -> dict[str, object]:
         **engine.provenance(),
         "sampler": sampler.provenance(),
         "suite": suite.name,
-        "recorded": datetime.now(UTC).date().isoformat(),
+        "recorded": today(),
     }
 
 

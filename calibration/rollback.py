@@ -18,7 +18,6 @@ _REASONS = {
     "ArraysCache": "is a recurrent state, in which every token is mixed for good",
     "MambaCache": "is a recurrent state, in which every token is mixed for good",
     "ChunkedKVCache": "drops whole chunks of old positions",
-    "CacheList": "is made of several states, which cannot be judged from outside",
 }
 
 
@@ -26,7 +25,7 @@ def check(layers: Iterable[tuple[str, int | None]], positions: int, longest: int
     """Refuse a model whose state cannot roll back, or whose context is too short.
 
     Args:
-        layers: the kind of each layer's state, and its window in positions where it has one.
+        layers: the kind of each state of each layer, and its window in positions where it has one.
         positions: how many the state will hold at most, rejected proposals included.
         longest: the longest context the model was made for, in positions; None when it does not say.
 

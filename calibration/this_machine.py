@@ -59,8 +59,9 @@ def power() -> str:
     if sys.platform == "darwin":
         return " ".join(_output("pmset", "-g", "batt").split("\n")[0].split()) or UNKNOWN
     governor = _lines("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
-    supplies = [f"{path.parent.name} {path.read_text().strip()}" for path in _supplies()]
-    return ", ".join([*(f"governor {line.strip()}" for line in governor), *supplies]) or UNKNOWN
+    supplies = [(path.parent.name, _lines(str(path))) for path in _supplies()]
+    said = [f"{name} {' '.join(lines).strip()}" for name, lines in supplies if lines]
+    return ", ".join([*(f"governor {line.strip()}" for line in governor), *said]) or UNKNOWN
 
 
 def _chip() -> str:

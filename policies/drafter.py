@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from policies.errors import PolicyError
 from policies.governor import Governor, Match, State
 from policies.lookup import Lookup
 
@@ -17,7 +18,11 @@ class Drafter:
     """
 
     def __init__(self, governor: Governor, lookup: Lookup, context: int) -> None:
-        """Start at `context` tokens: the prompt and the token that the prefill emitted."""
+        """Start at `context` tokens: the prompt and the token that the prefill emitted.
+
+        Raises:
+            PolicyError: the governor is none.
+        """
         self.context = context
         """Tokens known so far."""
         self.plain_streak = 0
@@ -27,6 +32,8 @@ class Drafter:
         self.proposed = 0
         self.accepted = 0
         self.shadow_confirmations = 0
+        if not isinstance(governor, Governor):
+            raise PolicyError(f"governor: must extend policies.Governor (got a {type(governor).__name__})")
         self._governor = governor
         self._chooses = type(governor).choose is not Governor.choose
         self._lookup = lookup

@@ -11,7 +11,6 @@ The same annotation checks the value, reads its text and spans the tuner's searc
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -69,7 +68,7 @@ class Setting:
             numeric = isinstance(value, int | float) and not isinstance(value, bool)
             if not numeric or (self.kind is int and not isinstance(value, int)):
                 raise PolicyError(f"{self.name} must be {self._noun()} (got {value!r})")
-            right = math.isfinite(value) and self.domain.low <= value <= self.domain.high
+            right = self.domain.low <= value <= self.domain.high
         if not right:
             raise PolicyError(f"{self.name} must be {self.domain} (got {_shown(value)})")
 

@@ -11,14 +11,14 @@ import click
 import calibration
 import policies
 import traces
-from calibration import ProfileError
+from calibration import DEFAULT_PROFILE, ProfileError
 from policies import Policy, PolicyError
 from simulator import console
 from simulator.against import EngineLogs
-from simulator.chosen import chosen_policies
+from simulator.chosen import chosen_policies, files_first
 from simulator.errors import SimulationError
 from simulator.oracle import Oracle
-from simulator.report import across, heading, report
+from simulator.report import across, heading, other_model, report
 from simulator.results import Result, side_by_side
 from simulator.serving.options import chosen_service, serving_options
 from simulator.serving.report import serving_report
@@ -27,8 +27,7 @@ from simulator.serving.serve_trace import serve_trace
 from simulator.two_clocks import TwoClocks
 from traces import TraceError
 
-DEFAULT_PROFILE = "gb10-qwen3-1.7b-4bit"
-"""The profile that `simulate` stands on when none is named; every output says which it was."""
+NO_BOUND = "oracle plans without first uses, so beside --cold it is no bound"
 
 HELP = """Predict how recorded replies would have gone under a policy.
 
@@ -105,13 +104,13 @@ def simulate(
         if service and (logs or cold):
             name = "--against" if logs else "--cold"
             raise click.UsageError(f"{name} is about one request at a time and does not go with --serve")
-        chosen = chosen_policies(texts, sets, files)
+        chosen = chosen_policies(texts, sets, files, files_first=files_first(click.get_current_context()))
         profile = calibration.shipped(DEFAULT_PROFILE) if profile_name is None else calibration.load(profile_name)
         costs = profile.costs(interpolate_widths=interpolate_widths)
         names = [name for words in wheres for name in traces.expand(words)]
         answers: Sequence[Sequence[Result]] | Sequence[Sequence[ServedResult]]
         if service:
-            server_costs = profile.server_costs(costs, "paged" if service.server.paged else "dense")
+            server_costs = profile.server_costs(costs, service.server.kv_storage)
             notes = server_costs.notes(service.server.parallel)
             answers = served = [serve_trace(name, chosen, server_costs, service, events=events) for name in names]
             reports = [serving_report(results, profile) for results in served]
@@ -123,9 +122,15 @@ def simulate(
             reports = [report(results, profile) for results in replayed]
             reports += [across(replayed)] if len(replayed) > 1 else []
         notes += ["the policy's run is never pipelined (--sync)"] if sync else []
+        notes += ["the first use of every width is charged (--cold)"] if cold else []
+        notes += [NO_BOUND] if cold and any(isinstance(policy, Oracle) for policy in chosen) else []
     if as_json:
         places = range(len(chosen))
-        documents = [results[place].document(profile.name, notes) for place in places for results in answers]
+        documents = [
+            results[place].document(profile.name, [*other_model(results[place].header["model"], profile), *notes])
+            for place in places
+            for results in answers
+        ]
         console.print_json(documents[0] if len(documents) == 1 else {"runs": documents})
     else:
         console.print_text("\n\n".join([heading(profile, notes, named=profile_name is not None), *reports]))

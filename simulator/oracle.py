@@ -51,6 +51,7 @@ class _Search:
     def __init__(self, recording: Recording, oracle: Oracle, clocks: TwoClocks, pipelined: bool) -> None:
         self._recording = recording
         self._lookup = recording.lookup(oracle)
+        self._eligible = recording.request.eligible
         self._costs = clocks.costs
         self._step_s = clocks.costs.device_row(1)
         self._pipelined = pipelined
@@ -85,7 +86,8 @@ class _Search:
         remaining = recording.max_tokens - emitted
         context = recording.prompt_tokens + emitted
         true_tokens = self._lookup.true_tokens(context)
-        for proposed in range(min(self._lookup.find(context), remaining - 1) + 1):
+        most = min(self._lookup.find(context), remaining - 1) if self._eligible else 0
+        for proposed in range(most + 1):
             tokens, accepted, stop = recording.land(true_tokens, proposed, left)
             spent_s = costs.launch_s + costs.device_row(proposed + 1)[context - 1] + costs.read_s
             event = Event("V" if proposed else "S", proposed, tokens, accepted, stop)

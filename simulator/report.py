@@ -8,6 +8,7 @@ from calibration import Profile
 from simulator.console import one_line
 from simulator.records import Record, total
 from simulator.results import Result
+from simulator.run import kind_order
 
 Row = Sequence[str]
 
@@ -66,9 +67,15 @@ def report(results: Sequence[Result], profile: Profile) -> str:
 def origin(trace: str, model: str, requests: int, profile: Profile) -> str:
     """Return the lines that say what was said, and by another model than the profile's where that is so."""
     lines = [one_line(f"trace    {trace}: {requests} request{'s' * (requests > 1)} of {model}")]
-    if not published_alike(model, profile):
-        lines.append(f"         another model than the profile's {profile.model}: only the times are that machine's")
+    lines += [f"         {note}" for note in other_model(model, profile)]
     return "\n".join(lines)
+
+
+def other_model(model: str, profile: Profile) -> list[str]:
+    """Return what must be said of a trace of another model than the profile's, else nothing."""
+    if published_alike(model, profile):
+        return []
+    return [f"another model than the profile's {profile.model}: only the times are that machine's"]
 
 
 def published_alike(model: str, profile: Profile) -> bool:
@@ -141,7 +148,7 @@ def _counters(one: Record) -> list[str]:
 
 def _spent(results: Sequence[Result]) -> str:
     """Show where the time went: rounds, seconds and share for one policy, seconds for several."""
-    kinds = sorted({kind for result in results for kind in result.spent}, key=_order)
+    kinds = sorted({kind for result in results for kind in result.spent}, key=kind_order)
     sums = [result.total for result in results]
     unit, scale = ("s", 1.0) if max(one["total_s"] for one in sums) >= 1 else ("ms", 1000.0)
     if len(results) > 1:
@@ -163,11 +170,6 @@ def _spent(results: Sequence[Result]) -> str:
     )
     rows.append(("total", "", f"{whole['total_s'] * scale:.3f}", ""))
     return table(rows)
-
-
-def _order(kind: str) -> tuple[int, int]:
-    name, _, width = kind.partition(" ")
-    return ("pipelined", "synchronous", "verify", "drains").index(name), int(width or 0)
 
 
 def _share(part: float, whole: float) -> str:

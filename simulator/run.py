@@ -42,6 +42,12 @@ class Spent:
     """What they took together."""
 
 
+def kind_order(kind: str) -> tuple[int, int]:
+    """Return the key by which the kinds of `Spent` are listed."""
+    word, _, width = kind.partition(" ")
+    return ("pipelined", "synchronous", "verify", "drains").index(word), int(width or 0)
+
+
 @dataclass(frozen=True)
 class Run:
     """A request decoded under a policy on a machine, beside plain decoding."""
@@ -124,9 +130,8 @@ class Run:
             kinds[kind] = Spent(kind, known.rounds + (turn.kind != "B"), known.seconds + seconds)
             context += turn.emitted
         drains_s = stretch_s - kinds["pipelined"].seconds
-        verifies = sorted((spent for kind, spent in kinds.items() if kind.startswith("verify")), key=_width)
-        drains = Spent("drains", self.schedule.drains, drains_s)
-        return (kinds["pipelined"], kinds["synchronous"], *verifies, drains)
+        kinds["drains"] = Spent("drains", self.schedule.drains, drains_s)
+        return tuple(kinds[kind] for kind in sorted(kinds, key=kind_order))
 
 
 def ratio(numerator: float, denominator: float) -> float | None:
@@ -134,7 +139,3 @@ def ratio(numerator: float, denominator: float) -> float | None:
     if denominator:
         return numerator / denominator
     return None if numerator else 1.0
-
-
-def _width(spent: Spent) -> int:
-    return int(spent.kind.rpartition(" ")[2])

@@ -38,6 +38,31 @@ SLIDING = {
     "sliding_window_pattern": 2,
 }
 SLIDING_LLAMA = LLAMA | {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 48}
+TWO_STATES = {
+    "model_type": "deepseek_v32",
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "moe_intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "kv_lora_rank": 16,
+    "q_lora_rank": 16,
+    "qk_rope_head_dim": 8,
+    "qk_nope_head_dim": 8,
+    "v_head_dim": 16,
+    "index_n_heads": 2,
+    "index_head_dim": 16,
+    "index_topk": 32,
+    "n_routed_experts": 4,
+    "n_shared_experts": 1,
+    "num_experts_per_tok": 2,
+    "first_k_dense_replace": 1,
+    "n_group": 1,
+    "topk_group": 1,
+    "max_position_embeddings": 512,
+}
+"""Every layer keeps two KV states beside each other, in a `CacheList`."""
 RECURRENT = {
     "model_type": "mamba",
     "hidden_size": 64,

@@ -27,7 +27,17 @@ def requests(draw: st.DrawFn, *, alphabet: int = 5, longest: int = 60) -> Reques
     extra = None if finish == "length" else draw(st.sampled_from([None, 0, 1, 2, 9]))
     max_tokens = None if extra is None else len(reply) + extra
     pipelinable = draw(st.sampled_from([True, True, True, False]))
-    return Request.of(id="r", prompt=prompt, reply=reply, finish=finish, max_tokens=max_tokens, pipelinable=pipelinable)
+    eligible = draw(st.sampled_from([True, True, True, False]))
+    return Request.of(
+        id="r",
+        prompt=prompt,
+        reply=reply,
+        finish=finish,
+        max_tokens=max_tokens,
+        pipelinable=pipelinable,
+        eligible=eligible,
+        reason=None if eligible else "images",
+    )
 
 
 @st.composite

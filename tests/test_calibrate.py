@@ -13,7 +13,9 @@ import pytest
 import calibration
 from calibration import Costs, ProfileError, this_machine
 from calibration.cache import sha256
-from calibration.measuring.cli import Output, calibrate, measure
+from calibration.measuring.calibrated import calibrated
+from calibration.measuring.cli import calibrate
+from calibration.measuring.output import Output
 from calibration.measuring.plan import Plan
 from calibration.measuring.samples import read
 from calibration.scripted_engine import ScriptedEngine
@@ -313,6 +315,7 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path, source: str, text: str,
         (("--widths", "2,3"), 1, "--widths: must start at 1 and end at 65 at most (got (2, 3))"),
         (("--model", "nowhere"), 1, "no model named 'nowhere', nor such a directory (named: smollm2)"),
         (("-o", "/tmp"), 1, "/tmp: cannot be written (it is a directory)"),
+        (("-o", "/dev/null", "--force", "--name", "m"), 1, "/dev/null: is no regular file"),
         (("-o", "nowhere/p.yaml"), 1, "nowhere/p.yaml: cannot be written (no directory 'nowhere')"),
         (("-o", "my machine.yaml"), 1, "name: must be a plain word of letters, digits, '.', '_' and '-'"),
         (("--name", "M4 Pro"), 1, "name: must be a plain word of letters, digits, '.', '_' and '-' (got 'M4 Pro')"),
@@ -355,7 +358,7 @@ def test_samples_that_contradict_each_other_are_kept_and_the_older_ones_too(tmp_
     costs = Costs("m", range(1, 100), {1: 0.01, 2: 0.02})
 
     with pytest.raises(ProfileError, match=r"; the samples are kept in .*/p\.samples\.refused\.json$"):
-        measure(Odd({}, costs), Plan((1, 2), (16,), 2), output)
+        calibrated(Odd({}, costs), Plan((1, 2), (16,), 2), output, "a test")
 
     assert [path.read_text() for path in (output.path, output.samples)] == ["older", "older"]
     assert len(read(output.refused).of("sync")) == 2
@@ -373,3 +376,13 @@ def test_a_preloaded_library_is_the_one_that_multiplies(tmp_path: Path, monkeypa
     assert this_machine.blas() == "libopenblasp-r0.so"
     monkeypatch.setenv("LD_PRELOAD", "libopenblas.so.0")
     assert this_machine.blas() == "libopenblasp-r0.so"
+
+
+def test_a_power_supply_that_goes_away_costs_no_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("BAT0", "USB"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "BAT0" / "status").write_text("Charging\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(this_machine, "_supplies", lambda: [tmp_path / name / "status" for name in ("BAT0", "USB")])
+
+    assert this_machine.power().endswith("BAT0 Charging")

@@ -142,6 +142,23 @@ def test_the_host_can_be_kept_busy(engine: Engine) -> None:
 
 
 @pytest.mark.mlx
+def test_states_that_a_layer_keeps_beside_each_other_roll_back_together(tmp_path: Path) -> None:
+    engine = opened(tmp_path / "tiny", random_checkpoints.TWO_STATES)
+    said = plain(engine, GREEDY, 8)
+
+    engine.check_rollback(100)
+    engine.prefill(PROMPT, GREEDY)
+    engine.read()
+    assert engine.forward([said[0], 9, 10, 11])[0] == said[1]
+    engine.trim(3)
+    assert engine.forward(said[1:4]) == said[2:5]
+    engine.pretend(64)
+    engine.forward([1, 2])
+    engine.trim(2)
+    assert engine.context == 64
+
+
+@pytest.mark.mlx
 @pytest.mark.parametrize(
     ("config", "words"),
     [
@@ -177,7 +194,6 @@ def test_a_run_longer_than_the_model_is_refused(engine: Engine) -> None:
     ("kind", "window", "words"),
     [
         ("ChunkedKVCache", None, "ChunkedKVCache drops whole chunks of old positions"),
-        ("CacheList", None, "CacheList is made of several states, which cannot be judged from outside"),
         ("NewCache", None, "NewCache is of a kind not known to keep every position"),
         ("KVCache", 40, "KVCache keeps 40 positions and this run needs 40"),
     ],

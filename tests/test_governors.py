@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import pytest
 
 from calibration import Costs
-from policies import Governor, State
+from policies import Drafter, Governor, NoLookup, PolicyError, State
 from policies.fixed import Fixed
 from policies.gated import Gated
 from policies.graded import Graded
@@ -225,3 +228,14 @@ def test_graded_does_not_round_up_what_lies_just_below_a_half() -> None:
     graded = governor(Graded(multiplier=0.49999999999999994 / 8, max_draft=8))
 
     assert budget(graded) == 2
+
+
+def test_what_is_no_governor_is_refused_before_it_is_asked() -> None:
+    class Plainly:
+        paused = probing = False
+
+    plainly: Any = Plainly()
+    with pytest.raises(PolicyError) as refused:
+        Drafter(plainly, NoLookup(10), 10)
+
+    assert str(refused.value) == "governor: must extend policies.Governor (got a Plainly)"

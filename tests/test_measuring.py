@@ -238,7 +238,9 @@ def test_samples_of_something_else_are_refused() -> None:
     profile = assembling.profile(samples, ABOUT)
     read_cell = Cell("read", 1, PLAN.contexts[0])
 
-    for lacking in (Samples(), Samples({cell: one for cell, one in samples.cells.items() if cell != read_cell})):
+    unread = Samples({cell: one for cell, one in samples.cells.items() if cell != read_cell})
+    unsubmitted = Samples({cell: one for cell, one in samples.cells.items() if cell.kind != "submit"})
+    for lacking in (Samples(), unread, unsubmitted):
         with pytest.raises(ProfileError, match="its samples lack what it is made of"):
             assembling.drawn_again(profile, lacking, 1)
 

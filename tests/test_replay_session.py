@@ -21,7 +21,7 @@ from policies import Policy
 from simulator.replay import ReplayError, Session, Setup, measure
 from simulator.replay.cli import predict
 from simulator.replay.execution import Reply
-from simulator.replay.matching import mismatches
+from simulator.replay.matching import mismatches, profile_of
 from simulator.replay.parity import SAME, Comparison
 from simulator.replay.report import Answer, answers
 from simulator.replay.robust import by_kind, estimate, quotient, totals
@@ -351,8 +351,10 @@ def test_a_named_checkpoint_is_the_same_though_its_converted_file_is_not(checkpo
 
     found = mismatches({**said, "weights_sha256": "a"}, {**said, "weights_sha256": "b"}, profile, profile.machine)
 
-    wanted = "the trace is of other weights than the engine's, of the same name and dtype"
-    assert [line for line in found if "weights" in line] == [wanted] * refused
+    wanted = [
+        f"the {one} is of other weights than the engine's, of the same name and dtype" for one in ("trace", "profile")
+    ]
+    assert [line for line in found if "weights" in line] == wanted * refused
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this machine")
@@ -440,3 +442,11 @@ def test_time_is_booked_by_kind() -> None:
         "verify 3": (1, 16),
         "drains": (4, 330),
     }
+
+
+def test_a_file_does_not_stand_in_for_a_shipped_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in calibration.names():
+        Path(name).write_text("no profile", encoding="utf-8")
+
+    assert profile_of("SmolLM2-135M-Instruct", "q4").name == "epyc-smollm2-135m-q4"

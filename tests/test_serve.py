@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,18 @@ def test_the_document_has_the_fields_of_the_contract_in_order(trace: str) -> Non
 
     counters = ["prompt_tokens", "generated", "rounds", "drafted_rounds", "paused_rounds", "proposed", "accepted"]
     counters += ["shadow_confirmations", "drains", "phantom_drains"]
-    times = ["arrival_s", "queue_s", "ttft_s", "itl_s", "decode_s", "total_s", "tokens_per_s", "decode_tokens_per_s"]
-    beside = ["plain_ttft_s", "plain_decode_s", "decode_speedup"]
+    times = [
+        "arrival_s",
+        "queue_s",
+        "prefill_s",
+        "ttft_s",
+        "itl_s",
+        "decode_s",
+        "total_s",
+        "tokens_per_s",
+        "decode_tokens_per_s",
+    ]
+    beside = ["plain_ttft_s", "plain_decode_s", "plain_total_s", "plain_tokens_per_s", "speedup", "decode_speedup"]
     line = ["span_s", "tokens_per_s", "ttft_s", "itl_s", "decode_s", "decode_tokens_per_s", "queue", "rejected"]
     keys = ["policy", "profile", "trace", "serve", "requests", "rejected", "total", "notes", "ticks"]
     assert list(got) == keys
@@ -67,7 +78,8 @@ def test_the_document_has_the_fields_of_the_contract_in_order(trace: str) -> Non
     ]
     shares = ["lookahead_share", "switch_ticks", "false_switches", "wasted_forwards", "verify_rounds_per_tick"]
     shares += ["accepted_per_verify", "warm_up_s"]
-    ends = ["saturated", "plain", "decode_speedup", "speedup"]
+    ends = ["saturated", "plain", "prefill_s", "total_s", "plain_decode_s", "plain_total_s", "geomean_speedup"]
+    ends += ["decode_speedup", "speedup"]
     assert list(got["total"]) == [*counters, "ticks", *shares, *line, *ends]
     assert list(got["total"]["plain"]) == line
     assert list(got["total"]["ttft_s"]) == ["mean", "p50", "p95", "p99"]
@@ -247,7 +259,7 @@ def test_two_runs_give_the_same_bytes(trace: str) -> None:
         ),
         (
             ["--arrivals", "recorded"],
-            "request 'copy': has no arrival_s, so it cannot arrive as recorded",
+            "{trace}: request 'copy': has no arrival_s, so it cannot arrive as recorded",
         ),
         (
             ["--storage", "dense"],
@@ -265,14 +277,14 @@ def test_two_runs_give_the_same_bytes(trace: str) -> None:
             ["--set", "max_draft=12", "--concurrency", "1"],
             "width 11 is not in profile gb10-qwen3-1.7b-4bit (widths: 1..10)",
         ),
-        (["--max-kv-size", "20"], "request 'copy': a prompt of 20 tokens does not fit max_kv_size 20"),
-        (["--policy", "oracle"], "oracle plans one reply at a time and cannot serve"),
+        (["--max-kv-size", "20"], "{trace}: request 'copy': a prompt of 20 tokens does not fit max_kv_size 20"),
+        (["--policy", "oracle"], "--policy oracle: plans one reply at a time, so it cannot serve"),
     ],
 )
 def test_what_cannot_be_served_is_said_in_one_line(trace: str, arguments: list[str], message: str) -> None:
     done = simulate("--policy", "gated", "--trace", trace, *arguments)
 
-    assert (done.exit_code, done.stderr, done.stdout) == (1, f"{message}\n", "")
+    assert (done.exit_code, done.stderr, done.stdout) == (1, f"{message.format(trace=trace)}\n", "")
 
 
 def test_arrivals_out_of_order_are_said_in_one_line(tmp_path: Path) -> None:
@@ -282,8 +294,62 @@ def test_arrivals_out_of_order_are_said_in_one_line(tmp_path: Path) -> None:
 
     done = simulate("--policy", "plain", "--trace", str(path), "--arrivals", "recorded")
 
-    message = "request 'b': arrives at 1.5 s, before the request ahead of it (2 s)\n"
+    message = f"{path}: request 'b': arrives at 1.5 s, before the request ahead of it (2 s)\n"
     assert (done.exit_code, done.stderr, done.stdout) == (1, message, "")
+
+
+def burst(path: Path, *requests: dict[str, object]) -> tuple[str, ...]:
+    path.write_text("".join(json.dumps(line) + "\n" for line in (HEADER, *requests)))
+    return ("--trace", str(path), "--parallel", "1", "--queue-limit", "1", "--arrivals", "recorded")
+
+
+def test_what_only_one_of_two_servers_refused_is_not_compared(tmp_path: Path) -> None:
+    copied = [*range(1, 301)]
+    requests = (
+        {"id": "long", "prompt": copied, "reply": copied, "finish": "length", "arrival_s": 0.0},
+        {"id": "second", "prompt": [1], "reply": [5, 6], "finish": "length", "arrival_s": 0.01},
+        {"id": "third", "prompt": [1], "reply": [5, 6], "finish": "length", "arrival_s": 1.5},
+    )
+    arguments = ("--policy", "gated", *burst(tmp_path / "burst.jsonl", *requests))
+
+    got = document(*arguments)
+    text = simulate(*arguments)
+
+    said = "gated refused 0 requests and plain serving 1, not the same ones: only the 2 that both served are compared"
+    assert got["notes"][-1] == said
+    assert got["rejected"] == []
+    assert [one["decode_speedup"] is None for one in got["requests"]] == [False, False, True]
+    both = got["requests"][:2]
+    sums = [sum(one[name] for one in both) for name in ("plain_decode_s", "decode_s")]
+    assert got["total"]["decode_speedup"] == pytest.approx(sums[0] / sums[1])
+    assert [got["total"][name] for name in ("speedup", "plain_decode_s", "plain_total_s")] == [None] * 3
+    assert (text.exit_code, text.stderr) == (0, "")
+    assert said in text.stdout
+
+
+def test_who_arrives_at_one_time_arrives_in_one_tick(tmp_path: Path) -> None:
+    short = {"prompt": [1], "reply": [5, 6], "finish": "length"}
+    path = tmp_path / "pair.jsonl"
+    # 0.9 + (1.95 - 0.9) is less than 1.95.
+    lines = [HEADER, *({"id": f"r{at}", **short, "arrival_s": s} for at, s in enumerate((0.9, 1.95, 1.95)))]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    got = document("--policy", "plain", "--trace", str(path), "--arrivals", "recorded", "--events")
+
+    assert [tick["arrived"] for tick in got["ticks"] if tick["arrived"]] == [["r0"], ["r1", "r2"]]
+    assert [one["arrival_s"] for one in got["requests"]] == [0.9, 1.95, 1.95]
+
+
+def test_a_pipe_is_refused_since_it_can_be_read_only_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    done = simulate("--policy", "gated", "--trace", str(pipe))
+
+    assert (done.exit_code, done.stderr) == (
+        1,
+        f"{pipe}: must be a file, to be read once for every policy (got a pipe or a device)\n",
+    )
 
 
 def test_a_schedule_without_prices_is_told_without_times(trace: str) -> None:

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 import calibration
 import policies
-from simulator import cli, run
+from simulator import cli, run, settings_file
 from traces import Request
 
 REQUEST = {"id": "edit", "prompt": [*range(100, 140)], "reply": [*range(100, 130), 7, 8, 9], "finish": "stop"}
@@ -149,6 +149,34 @@ def test_set_applies_to_every_policy_that_has_the_setting(trace: str) -> None:
     settings = [one["policy"]["settings"] for one in got["runs"]]
     assert [one.get("misses") for one in settings] == [None, 2, 1]
     assert [one.get("max_draft") for one in settings] == [None, 5, 5]
+
+
+def test_policies_and_files_of_settings_come_in_the_order_typed(trace: str, tmp_path: Path) -> None:
+    found = str(tmp_path / "found.yaml")
+    Path(found).write_text(settings_file.dump(policies.load("fixed"), {}), encoding="utf-8")
+
+    def names(*arguments: str) -> list[str]:
+        return [one["policy"]["name"] for one in document(*arguments, "--trace", trace)["runs"]]
+
+    assert names("--settings", found, "--policy", "graded", "--policy", "plain") == ["fixed", "graded", "plain"]
+    assert names("--policy", "graded", "--settings", found) == ["graded", "fixed"]
+
+    done = simulate("--settings", found, "--trace", trace, "--set", "max_draft=3")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == "--set max_draft: sets a --policy; a file's settings are what it says\n"
+
+
+def test_the_notes_say_what_the_figures_stand_on(trace: str) -> None:
+    profile = ("--profile", "epyc-smollm2-135m-bfloat16")
+
+    warm = document("--policy", "graded", "--trace", trace, *profile)["notes"]
+    cold = document("--policy", "graded", "--trace", trace, *profile, "--cold")["notes"]
+    bound = document("--policy", "oracle", "--trace", trace, *profile, "--cold")["notes"]
+
+    model = "another model than the profile's SmolLM2-135M-Instruct: only the times are that machine's"
+    assert warm[0] == model
+    assert cold == [*warm, "the first use of every width is charged (--cold)"]
+    assert bound == [*cold, "oracle plans without first uses, so beside --cold it is no bound"]
 
 
 def test_a_profile_without_a_width_needs_leave_to_interpolate_and_says_so(trace: str) -> None:
@@ -295,7 +323,7 @@ def test_a_context_beyond_the_profile_is_refused(tmp_path: Path) -> None:
 
 def test_results_are_a_data_frame_away() -> None:
     request = Request.of("r", REQUEST["prompt"], REQUEST["reply"], "stop")
-    frame = run(request, policies.load("graded"), calibration.load(cli.DEFAULT_PROFILE).costs()).to_frame()
+    frame = run(request, policies.load("graded"), calibration.load(calibration.DEFAULT_PROFILE).costs()).to_frame()
 
     assert list(frame.columns) == ["kind", "width", "accepted", "emitted", "start_s", "duration_s"]
     assert "".join(frame["kind"]) == "SVVVVSSBP"

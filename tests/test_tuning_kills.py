@@ -83,6 +83,12 @@ def test_workers_killed_twenty_times_lose_at_most_their_running_trials(tmp_path:
     survive(dataclasses.replace(task(tmp_path), sampler="random", lease_s=LEASE_S), kills=20, longest_s=0.25)
 
 
+def test_a_sqlite_file_is_shared_by_workers_that_are_killed(tmp_path: Path) -> None:
+    asked = dataclasses.replace(task(tmp_path), place=Place(str(tmp_path / "tune.db"), "killed"), lease_s=LEASE_S)
+
+    survive(dataclasses.replace(asked, sampler="random"), kills=4, longest_s=0.5)
+
+
 def test_workers_end_when_whoever_started_them_is_killed(tmp_path: Path) -> None:
     trace = write(tmp_path / "said.jsonl", requests(2), requests(1, held_out=True))
     command = [str(Path(sys.executable).with_name("tune")), "--policy", "gated", "--trace", trace, "--timeout", "100"]

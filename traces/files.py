@@ -1,9 +1,11 @@
-"""Whether a file is there, and what is in it."""
+"""Whether a file is there, what is in it, and how one is replaced."""
 
 from __future__ import annotations
 
 import gzip
+import secrets
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from traces.errors import TraceError, place
@@ -20,6 +22,26 @@ def exists(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
+
+
+def beside(path: Path) -> Path:
+    """Return a new name in a file's folder, to write first; a short one: the file's own may be as long as names get."""
+    return path.with_name(f".{secrets.token_hex(8)}.tmp")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file as UTF-8, or leave what is there as it was.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    written = beside(path)
+    try:
+        written.write_text(text, encoding="utf-8", newline="\n")
+        written.replace(path)
+    finally:
+        with suppress(OSError):
+            written.unlink(missing_ok=True)
 
 
 def read_bytes(file: str) -> bytes:

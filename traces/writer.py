@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from traces import files
 from traces import header as headers
 from traces.errors import TraceError, place
 from traces.lines import LONGEST_LINE_BYTES
@@ -34,8 +34,7 @@ def write(path: str | Path, header: Mapping[str, Any], requests: Iterable[Reques
     """
     where = place(str(path))
     target = _target(Path(path), where)
-    # A short name: that of the target may already be as long as a name can be.
-    beside = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    beside = files.beside(target)
     try:
         count = _write_lines(beside, where, target.name.endswith(".gz"), _encoded(where, header, requests)) - 1
         with _reported(where):

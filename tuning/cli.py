@@ -13,7 +13,7 @@ import click
 
 import calibration
 import traces
-from calibration import ProfileError
+from calibration import DEFAULT_PROFILE, ProfileError
 from calibration.engine import EngineError
 from calibration.host_clock import today
 from calibration.progress import counted
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tuning.answer import Answer
     from tuning.confirming import Plan
 
-DEFAULT_PROFILE = "gb10-qwen3-1.7b-4bit"
-"""The profile that `tune` stands on when none is named."""
 DEFAULT_TRIALS = 200
 """Trials of a study when neither `--trials` nor `--timeout` says."""
 SAMPLERS = ("tpe", "random", "grid", "cmaes", "nsgaii")

@@ -70,7 +70,7 @@ def plan(inquiry: Inquiry, options: Mapping[str, Any]) -> Plan | None:
 
     Args:
         inquiry: the question.
-        options: those above.
+        options: the values of `confirm_options.CONFIRMING`.
 
     Raises:
         click.UsageError: options that do not go together.
@@ -94,18 +94,20 @@ def plan(inquiry: Inquiry, options: Mapping[str, Any]) -> Plan | None:
             raise TuningError(f"--confirm: two held-out requests are called {name!r}")
     checkpoints.check(options["model"])
     requests = tuple(matching.first_tokens(one, options["tokens"]) for one in inquiry.split.held_out)
-    return Plan(**options, profile=profile_of(problem.profiles, options), requests=requests)
+    dtype = checkpoints.loaded_dtype(options["model"], options["dtype"])
+    profile = profile_of(problem.profiles, dtype, allow_mismatch=options["allow_mismatch"])
+    return Plan(**options, profile=profile, requests=requests)
 
 
-def profile_of(profiles: Sequence[Profile], options: Mapping[str, Any]) -> Profile:
-    """Return the profile that the engine is held against: of this machine, and of the engine's dtype if one is.
+def profile_of(profiles: Sequence[Profile], dtype: str, *, allow_mismatch: bool) -> Profile:
+    """Return the profile that an engine of a dtype is held against: of this machine, and of that dtype if one is.
 
     Raises:
         TuningError: none is of this machine, and another one is not allowed.
     """
     chip = this_machine.machine().chip
     here = [profile for profile in profiles if profile.machine.chip == chip]
-    if not here and not options["allow_mismatch"]:
+    if not here and not allow_mismatch:
         raise TuningError(f"--confirm: none of the profiles is of this machine ({chip!r}); --allow-mismatch takes any")
-    alike = [profile for profile in here if profile.dtype == (options["dtype"] or checkpoints.DEFAULT_DTYPE)]
+    alike = [profile for profile in here if profile.dtype == dtype]
     return [*alike, *here, *profiles][0]

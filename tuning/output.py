@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from simulator import settings_file
-from traces.files import exists
+from traces.files import beside, exists, write_whole
 from tuning.answer import Answer
 from tuning.document import document
 from tuning.errors import TuningError
@@ -58,9 +56,9 @@ def check(path: Path, *, force: bool) -> None:
                 raise TuningError(f"{path}: is no regular file")
             if not force:
                 raise TuningError(f"{path}: is there already; --force overwrites it")
-        beside = _beside(path)
-        beside.touch()
-        beside.unlink()
+        tried = beside(path)
+        tried.touch()
+        tried.unlink()
     except OSError as error:
         raise TuningError(f"{path}: cannot be written ({error.strerror})") from None
 
@@ -71,16 +69,8 @@ def write(path: Path, answer: Answer, day: str) -> None:
     Raises:
         TuningError: it cannot be written.
     """
-    beside = _beside(path)
+    text = settings_file.dump(answer.policy, evidence(answer, day))
     try:
-        beside.write_text(settings_file.dump(answer.policy, evidence(answer, day)), encoding="utf-8", newline="\n")
-        beside.replace(path)
+        write_whole(path, text)
     except OSError as error:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
         raise TuningError(f"{path}: cannot be written ({error.strerror})") from None
-
-
-def _beside(path: Path) -> Path:
-    """Return where to write first; the name is short, since that of the file may be as long as names get."""
-    return path.parent / f".tune.{os.getpid()}"

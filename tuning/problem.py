@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from calibration import Profile, ProfileError
-from calibration.server_costs import StorageKind
 from policies import LookupPolicy, Policy, settings_of
 from simulator.serving.service import Service
 from traces import Request
@@ -49,7 +48,7 @@ class Problem:
         costs = [profile.costs(interpolate_widths=self.interpolate_widths) for profile in self.profiles]
         if self.service is None:
             return Alone(requests, costs, most_draft(self.space))
-        storage: StorageKind = "paged" if self.service.server.paged else "dense"
+        storage = self.service.server.kv_storage
         pairs = zip(self.profiles, costs, strict=True)
         return Served(requests, [profile.server_costs(one, storage) for profile, one in pairs], self.service)
 

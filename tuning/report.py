@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from optuna.trial import TrialState
 
 from simulator.console import one_line
-from simulator.report import heading, published_alike, table
+from simulator.report import Row, heading, published_alike, table
 from tuning.answer import Answer
 from tuning.comparison import Comparison
 from tuning.confirmation import COLUMNS, Confirmation
@@ -17,8 +17,6 @@ from tuning.inquiry import Inquiry
 from tuning.kinds import is_prose
 from tuning.sensitivity import Constant, order
 from tuning.space import set_line
-
-Row = Sequence[str]
 
 
 def report(answer: Answer, *, named: bool) -> str:
@@ -49,7 +47,7 @@ def _notes(inquiry: Inquiry, place: int) -> list[str]:
     if problem.service is None:
         return list(costs.notes)
     server = problem.service.server
-    return list(profile.server_costs(costs, "paged" if server.paged else "dense").notes(server.parallel))
+    return list(profile.server_costs(costs, server.kv_storage).notes(server.parallel))
 
 
 def _question(answer: Answer) -> list[str]:

@@ -94,7 +94,7 @@ class Space:
     def document(self) -> dict[str, Any]:
         """Return the space as plain values, of which its digest is made."""
         return {
-            "policy": self.kind.__module__.rpartition(".")[2],
+            "policy": self.shipped.name,
             "searched": {dimension.name: dimension.document() for dimension in self.dimensions},
             "fixed": dict(self.fixed),
             "shipped": dict(self.shipped.settings),

@@ -17,8 +17,6 @@ from calibration.engine import first_line
 from tuning.errors import TuningError
 from tuning.journal import Journal, Journaled, SpoiltError
 
-DEFAULT = "tune.journal"
-"""The file in the working directory that a study is kept in unless told otherwise."""
 SQLITE = (".db", ".sqlite", ".sqlite3")
 """Suffixes of the files that are SQLite databases."""
 ATTEMPTS = 20

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from statistics import median
+from dataclasses import dataclass
+from statistics import StatisticsError, median
 
 import numpy as np
 
@@ -175,14 +175,18 @@ def drawn_again(known: Profile, samples: Samples, count: int, seed: int = 0) -> 
     """
     random = np.random.default_rng(seed)
     about = Circumstances(
-        known.name, known.machine, {"model": known.model, "dtype": known.dtype}, known.measured, known.source
+        known.name,
+        known.machine,
+        {"model": known.model, "dtype": known.dtype},
+        known.measured,
+        known.source,
+        host_work_s=known.host_work_s,
     )
-    about = replace(about, host_work_s=known.host_work_s)
     found = []
     for _ in range(count):
         try:
             with suppress(ProfileError):
                 found.append(profile(samples.drawn_again(random), about))
-        except (KeyError, IndexError) as error:
+        except (KeyError, IndexError, StatisticsError) as error:
             raise ProfileError(f"profile {known.name!r}: its samples lack what it is made of ({error!r})") from None
     return found

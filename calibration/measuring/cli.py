@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
-from calibration import ProfileError, checkpoints, progress, this_machine
-from calibration.engine import Engine, EngineError
-from calibration.measuring import assembling, foreign, measuring, report
-from calibration.measuring.about import About
-from calibration.measuring.plan import ROUNDS, Plan
-from calibration.measuring.samples import Samples
-from calibration.measuring.warnings import warnings
-from calibration.profile import Profile, check_name
-from calibration.provenance import Provenance
+from calibration import ProfileError, checkpoints
+from calibration.costs import spans
+from calibration.engine import EngineError
+from calibration.measuring import report
+from calibration.measuring.calibrated import Calibrated, calibrated
+from calibration.measuring.output import Output
+from calibration.measuring.plan import CONTEXTS, ROUNDS, WIDTHS, Plan
+from calibration.printouts import foreign
+from calibration.printouts.about import About
+from calibration.profile import check_name
 from calibration.resources import enough_memory
-from calibration.scripted_engine import ScriptedEngine
 from simulator import console
-from traces.files import exists
 
-WIDTHS = "1..10"
-CONTEXTS = "16,256,1024,2304"
 MEASURING = ("widths", "contexts", "rounds", "work_s", "seed")
 """What measuring takes, by the names of the command's parameters."""
 
@@ -74,54 +67,19 @@ def duration(context: click.Context, option: click.Parameter, text: str) -> floa
     raise click.BadParameter(f"{text!r} is no time; write 20ms or 0.02s")
 
 
-@dataclass(frozen=True)
-class Output:
-    """Where the profile goes, and its samples beside it."""
-
-    path: Path
-    force: bool
-    name: str
-    """What the profile is called."""
-
-    @property
-    def samples(self) -> Path:
-        """The file of raw samples."""
-        return self.path.with_name(f"{self.path.name.removesuffix('.yaml')}.samples.json")
-
-    @property
-    def refused(self) -> Path:
-        """The file of raw samples that come to no profile."""
-        return self.samples.with_suffix(".refused.json")
-
-    def check(self, *written: Path) -> None:
-        """Refuse what could not be written later, before any time is spent.
-
-        Args:
-            written: the files that will be.
-
-        Raises:
-            ProfileError: one is there already, or the folder is not or takes none.
-        """
-        for path in written:
-            try:
-                there = exists(path)
-            except OSError as error:
-                raise ProfileError(f"{path}: cannot be written ({error.strerror})") from None
-            if path.is_dir():
-                raise ProfileError(f"{path}: cannot be written (it is a directory)")
-            if there and not self.force:
-                raise ProfileError(f"{path}: is there already; --force overwrites it")
-        if not self.path.parent.is_dir():
-            raise ProfileError(f"{self.path}: cannot be written (no directory {str(self.path.parent)!r})")
-        if not os.access(self.path.parent, os.W_OK):
-            raise ProfileError(f"{self.path}: cannot be written ({str(self.path.parent)!r} takes no files)")
-
-
 @click.command(cls=console.Command, help=HELP, context_settings={"max_content_width": 120})
 @click.option("--model", metavar="NAME|DIR", help="smollm2, or an mlx-lm checkpoint; with --import, what was measured.")
 @click.option("--dtype", help="As for record; with --import, what the profile says.")
-@click.option("--widths", callback=numbers, default=WIDTHS, show_default=True, help="Widths of a forward, from 1.")
-@click.option("--contexts", callback=numbers, default=CONTEXTS, show_default=True, help="Positions in the KV state.")
+@click.option(
+    "--widths", callback=numbers, default=spans(WIDTHS), show_default=True, help="Widths of a forward, from 1."
+)
+@click.option(
+    "--contexts",
+    callback=numbers,
+    default=",".join(map(str, CONTEXTS)),
+    show_default=True,
+    help="Positions in the KV state.",
+)
 @click.option("--rounds", default=ROUNDS, show_default=True, type=click.IntRange(min=1), help="Samples of every cell.")
 @click.option("--host-work", "work_s", callback=duration, default="0s", help="Host time per emitted token, as 20ms.")
 @click.option("--seed", default=0, show_default=True, help="Of the order within a round.")
@@ -174,7 +132,9 @@ def calibrate(
             check_name(output.name)
             output.check(where, output.samples)
             plan = Plan(widths, contexts, rounds, work_s, seed)
-            found = measure(checkpoints.open_engine(model, dtype), plan, output)
+            found = calibrated(
+                checkpoints.open_engine(model, dtype), plan, output, " ".join(["calibrate", *sys.argv[1:]])
+            )
         if found.samples:
             found.samples.write(output.samples)
         found.profile.write(where)
@@ -199,58 +159,3 @@ def check_nothing_measured() -> None:
         name = parameter.name or ""
         if name in MEASURING and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{parameter.opts[0]} is for measuring, which --import is not")
-
-
-@dataclass(frozen=True)
-class Calibrated:
-    """What came of it."""
-
-    profile: Profile
-    samples: Samples | None = None
-    warnings: Sequence[str] = ()
-    checks: report.Checks = field(default_factory=dict)
-    interrupted: bool = False
-
-
-def measure(engine: Engine, plan: Plan, output: Output) -> Calibrated:
-    """Measure an engine and make the profile; samples that come to none are kept.
-
-    Raises:
-        EngineError: the model cannot be measured.
-        ProfileError: the samples contradict each other.
-    """
-    load = this_machine.load_average()
-    with progress.counted(plan.steps, "warming") as done:
-        found = measuring.measure(engine, plan, done)
-    said = warnings(found.samples, load)
-    engine_says = engine.provenance()
-    about = assembling.Circumstances(
-        name=output.name,
-        machine=this_machine.machine(),
-        engine=engine_says,
-        measured=datetime.now(UTC).date().isoformat(),
-        source=" ".join(["calibrate", *sys.argv[1:]]),
-        notes=tuple(said),
-        host_work_s=plan.host_work_s,
-        provenance=_provenance(engine_says, load, output.samples.name),
-    )
-    try:
-        profile = assembling.profile(found.samples, about)
-    except ProfileError as error:
-        found.samples.write(output.refused)
-        raise ProfileError(f"{error}; the samples are kept in {output.refused}") from error
-    predicted = measuring.predicted(ScriptedEngine({}, profile.costs()), plan)
-    checks = {key: (predicted[key], seconds) for key, seconds in found.checks.items()}
-    return Calibrated(profile, found.samples, said, checks, found.interrupted)
-
-
-def _provenance(engine: dict[str, object], load: float | None, samples: str) -> Provenance:
-    known = ("device", "weights_sha256", "tokenizer_sha256", "activations")
-    return Provenance(
-        **{name: str(engine[name]) for name in known if name in engine},
-        blas=this_machine.blas(),
-        blas_threads=this_machine.blas_threads(),
-        load_average=None if load is None else f"{load:g}",
-        power=this_machine.power(),
-        samples=samples,
-    )

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from calibration.engine import Engine, Sampler
 from calibration.measuring import probes
-from calibration.measuring.plan import LONGEST, Cell, Plan
+from calibration.measuring.plan import STRETCH, Cell, Plan
 from calibration.measuring.samples import Samples
 
 PREFILL_REPEATS = 5
@@ -81,7 +81,7 @@ def predicted(engine: Engine, plan: Plan) -> dict[str, float]:
     It has prices up to the last context only, so with contexts as close to each other as a probe is long it is asked a
     little before the first.
     """
-    context = min(plan.contexts[0], plan.contexts[-1] - LONGEST)
+    context = min(plan.contexts[0], plan.contexts[-1] - STRETCH)
     engine.pretend(context)
     return {cell.kind: seconds for cell, seconds in probes.derived(engine, context, plan.host_work_s)}
 

@@ -14,7 +14,7 @@ WIDTHS = tuple(range(1, 11))
 CONTEXTS = (16, 256, 1024, 2304)
 ROUNDS = 12
 
-LONGEST = 4
+STRETCH = 4
 """Positions that a probe of what the time model derives goes on for; a pipelined sample goes on for fewer."""
 SHORTEST = 8
 """The shortest context: there must be some positions to take back before it."""
@@ -70,7 +70,7 @@ class Plan:
     @property
     def positions(self) -> int:
         """The most positions that the KV state will hold."""
-        return self.contexts[-1] + max(self.widths[-1], LONGEST)
+        return self.contexts[-1] + max(self.widths[-1], STRETCH)
 
     def timed(self, context: int) -> Iterator[Cell]:
         """Yield the cells that are timed by themselves at one context."""

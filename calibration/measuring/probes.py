@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calibration.engine import Engine
-from calibration.measuring.plan import Cell
+from calibration.measuring.plan import STRETCH, Cell
 
 FIRST = 1
 """The id that a single forward is fed."""
@@ -125,13 +125,13 @@ def derived(engine: Engine, context: int, host_work_s: float) -> list[Sample]:
 def _stretch_s(engine: Engine, *, drained: bool) -> float:
     began_s = engine.clock_s()
     engine.submit(FIRST)
-    for _ in range(3):
+    for _ in range(STRETCH - 1):
         engine.submit()
         engine.read()
     if drained:
         engine.read()
     taken_s = engine.clock_s() - began_s
-    engine.trim(4)
+    engine.trim(STRETCH)
     return taken_s
 
 
@@ -143,5 +143,5 @@ def _restart_s(engine: Engine) -> float:
     engine.submit()
     engine.read()
     taken_s = engine.clock_s() - began_s
-    engine.trim(4)
+    engine.trim(STRETCH)
     return taken_s

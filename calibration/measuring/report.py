@@ -61,7 +61,7 @@ def _host(profile: Profile) -> dict[str, str]:
 def _cells(seconds: Sequence[float], spread: Sequence[float] | None) -> list[str]:
     if spread is None:
         return [f"{one * 1e3:.2f}" for one in seconds]
-    return [f"{one * 1e3:.2f} ± {width * 500:.2f}" for one, width in zip(seconds, spread, strict=True)]
+    return [f"{one * 1e3:.2f} ± {iqr_s / 2 * 1e3:.2f}" for one, iqr_s in zip(seconds, spread, strict=True)]
 
 
 def _row(title: str, cells: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from calibration.errors import ProfileError
 from calibration.measuring.plan import Cell
+from traces.files import write_whole
 
 FORMAT = "breakeven-samples/1"
 DIGITS = 8
@@ -68,12 +69,9 @@ class Samples:
             ProfileError: the folder does not take it.
         """
         rows = ",\n".join(json.dumps(cell) for cell in self.document()["cells"])
-        beside = path.with_name(f".{path.name}.new")
         try:
-            beside.write_text(f'{{"format": "{FORMAT}", "cells": [\n{rows}\n]}}\n', encoding="utf-8", newline="\n")
-            beside.replace(path)
+            write_whole(path, f'{{"format": "{FORMAT}", "cells": [\n{rows}\n]}}\n')
         except OSError as error:
-            beside.unlink(missing_ok=True)
             raise ProfileError(f"{path}: cannot be written ({error.strerror})") from None
 
 

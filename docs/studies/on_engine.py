@@ -70,7 +70,7 @@ class Regime:
 REGIMES = (
     Regime("epyc-smollm2-135m-float32-openblas", "float32", SHIPPED, OPENBLAS),
     Regime("epyc-smollm2-135m-bfloat16", "bfloat16", ("gated",)),
-    Regime("epyc-smollm2-135m-q4", "q4", ("gated",)),
+    Regime("epyc-smollm2-135m-q4", "q4", ()),
 )
 
 

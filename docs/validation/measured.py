@@ -5,7 +5,8 @@ regimes of one machine, and a tiny random llama, whose steps of a few millisecon
 out; it is forced along the same replies, their tokens renumbered. Calibration uses no prompt at all: it feeds
 made-up ids over a KV state that is filled synthetically.
 
-Everything goes into docs/validation/measured/ and is resumed from there; Ctrl-C loses nothing but the run it hits.
+Everything goes into docs/validation/measured/ and is resumed from there; Ctrl-C loses no more than the repeat of a
+request that it hits.
 """
 
 from __future__ import annotations

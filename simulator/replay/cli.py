@@ -13,11 +13,11 @@ from calibration import ProfileError, checkpoints
 from calibration.engine import EngineError
 from calibration.measuring.assembling import drawn_again
 from calibration.measuring.samples import read
-from calibration.profile_file import folder
+from calibration.profile_file import SHIPPED, folder
 from calibration.resources import enough_memory
 from policies import PolicyError
 from simulator import console
-from simulator.chosen import chosen_policies
+from simulator.chosen import chosen_policies, files_first
 from simulator.oracle import Oracle
 from simulator.replay import matching
 from simulator.replay.errors import ReplayError
@@ -76,7 +76,9 @@ def share(context: click.Context, option: click.Parameter, text: str | None) -> 
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(min=1), help="Repeats of every run.")
 @click.option("--tokens", type=click.IntRange(min=1), metavar="N", help="Only the first N tokens of every reply.")
 @click.option("--request", "ids", multiple=True, metavar="ID", help="Only this request; may repeat.")
-@click.option("--within", callback=share, metavar="SHARE", help="Exit with 3 if a prediction is further off, as 5%.")
+@click.option(
+    "--within", callback=share, metavar="SHARE", help="Exit with 3 if all requests together are further off, as 5%."
+)
 @click.option("--save", type=click.Path(path_type=Path), metavar="DIR", help="Keep the raw rounds, or go on with them.")
 @click.option("--seed", default=0, show_default=True, help="Of the order of turns.")
 @click.option("--allow-mismatch", is_flag=True, help="Replay a trace or profile of another model or machine.")
@@ -104,18 +106,22 @@ def replay(
 ) -> None:
     """Parse, measure what is missing, compare, print."""
     with console.reports(TraceError, PolicyError, ProfileError, EngineError, ReplayError), enough_memory():
-        chosen = chosen_policies(texts, sets, files)
+        chosen = chosen_policies(texts, sets, files, files_first=files_first(click.get_current_context()))
         trace = traces.load(where)
         name = trace.header["model"]
-        stored = dtype or (checkpoints.DEFAULT_DTYPE if model in checkpoints.NAMES else trace.header.get("dtype", ""))
-        profile = calibration.load(profile_name) if profile_name else matching.profile_of(name, stored)
+        if profile_name:
+            profile, samples = calibration.load(profile_name), folder(profile_name)
+        else:
+            # A saved replay is reported without its checkpoint, so a directory's dtype is the recording's.
+            stored = checkpoints.DEFAULT_DTYPE if model in checkpoints.NAMES else trace.header.get("dtype", "")
+            profile, samples = matching.profile_of(name, dtype or stored), SHIPPED
         costs = profile.costs(interpolate_widths=interpolate_widths)
         requests = tuple(matching.first_tokens(one, tokens) for one in picked(trace, ids))
         sampler = matching.sampler_of(trace.header)
         setup = Setup(where, model, dtype, requests, tuple(chosen), costs, mode, rounds, seed, sampler)
         session = Session(setup, Store(save))
         predict(setup)
-        drawn = resampled(profile, folder(profile_name or profile.name))
+        drawn = resampled(profile, samples)
         interrupted = not finished(session, Checks([trace.header], setup, profile, allow_mismatch))
         clocks = [TwoClocks(one.costs(interpolate_widths=interpolate_widths)) for one in drawn]
         found = answers(session, TwoClocks(costs), dict(trace.header), clocks)

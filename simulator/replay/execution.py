@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from calibration import Costs
 from calibration.engine import Engine
-from policies import UNLIMITED, Drafter, LookupPolicy, NgramIndex, NoLookup, Policy, Prices
+from policies import UNLIMITED, Drafter, LookupPolicy, NgramIndex, NoLookup, Policy
 from simulator.schedule import Event, Schedule
 from simulator.stream import Step, decode
 from traces import Request
@@ -81,7 +82,14 @@ class Reply:
     """
 
     def __init__(
-        self, engine: Engine, request: Request, policy: Policy, prices: Prices, word: Script | Choice, *, first: int
+        self,
+        engine: Engine,
+        request: Request,
+        policy: Policy,
+        costs: Costs,
+        word: Script | Choice,
+        *,
+        first: int,
     ) -> None:
         """Get ready; nothing is decoded yet.
 
@@ -89,7 +97,7 @@ class Reply:
             engine: its KV state holds the prompt, and every result is read.
             request: what to decode.
             policy: what proposes.
-            prices: what a policy may know of the machine; `host_work_s`, if any, is spent for real.
+            costs: what a policy may know of the machine; its `host_work_s` is spent for real.
             word: whose tokens count.
             first: the prefill's token.
         """
@@ -98,11 +106,11 @@ class Reply:
         self._seen: list[int] = [*request.prompt.tolist(), first]
         self._start = len(request.prompt)
         self._index = _index(policy, self._seen)
-        self._drafter = Drafter(policy.governor(prices), self._index, len(self._seen)) if request.eligible else None
+        self._drafter = Drafter(policy.governor(costs), self._index, len(self._seen)) if request.eligible else None
         self._steps = decode(
             self._drafter, limit(request), pipelined=request.pipelinable, pipeline_after=policy.pipeline_after
         )
-        self._work_s: float = getattr(prices, "host_work_s", 0.0)
+        self._work_s: float = costs.host_work_s
         self._events: list[Event] = []
         self._seconds: list[float] = []
         self._in_flight = False

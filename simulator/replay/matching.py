@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from calibration import Profile, checkpoints, load, names
+from calibration import Profile, checkpoints, names, shipped
 from calibration.engine import Engine, EngineError, Sampler
 from calibration.profile import UNKNOWN
 from calibration.provenance import Machine, Provenance
@@ -20,7 +20,7 @@ def profile_of(model: str, dtype: str) -> Profile:
     Raises:
         ReplayError: there is none.
     """
-    found = [profile for profile in map(load, names()) if (profile.model, profile.dtype) == (model, dtype)]
+    found = [profile for profile in map(shipped, names()) if (profile.model, profile.dtype) == (model, dtype)]
     if found:
         return min(found, key=lambda profile: profile.host_work_s)
     raise ReplayError(
@@ -64,6 +64,11 @@ def mismatches(
     for name, known in (("model", profile.model), ("tokenizer_sha256", about["tokenizer_sha256"])):
         if known and name in engine and known != engine[name]:
             yield f"the profile is of another {_WORDS[name]} than the engine's ({known!r} and {engine[name]!r})"
+    known = about["weights_sha256"]
+    # A named model's weights are converted on each machine; see `_converted`.
+    named = engine.get("checkpoint") in checkpoints.NAMES
+    if known and not named and profile.dtype == engine.get("dtype") and known != engine.get("weights_sha256", known):
+        yield "the profile is of other weights than the engine's, of the same name and dtype"
     if profile.machine.chip != machine.chip:
         yield f"the profile is of another machine than this ({profile.machine.chip!r} and {machine.chip!r})"
     elif profile.machine.cores and profile.machine.cores != machine.cores:

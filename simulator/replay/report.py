@@ -11,10 +11,10 @@ from policies import Policy
 from simulator.recorded import Recording
 from simulator.replay.outcome import Outcome, measured, outcome, together
 from simulator.replay.parity import SAME
-from simulator.replay.robust import order
 from simulator.replay.session import Mode, Session
 from simulator.report import Row, table
 from simulator.results import Result
+from simulator.run import kind_order
 from simulator.two_clocks import TwoClocks
 
 
@@ -101,19 +101,19 @@ def text(session: Session, found: Sequence[Answer]) -> str:
 
 def _requests(session: Session, found: Sequence[Answer]) -> str:
     rows: list[Row] = [
-        ("request", "policy", "predicted", "measured", "from", "to", "error", "null", "counters", "reply")
+        (
+            *("request", "policy", "predicted", "from", "to", "measured", "from", "to"),
+            *("error", "null", "counters", "reply"),
+        )
     ]
     pairs = [(one, answer) for answer in found for one in answer.outcomes]
     for one, answer in sorted(pairs, key=lambda pair: -abs(pair[0].error)):
-        speedup = one.measured.decode_speedup
+        speedups = (one.predicted_speedup, one.measured.decode_speedup)
         rows.append(
             (
                 one.run.request.id,
                 str(answer.policy),
-                f"{one.predicted_speedup.median:.3f}",
-                f"{speedup.median:.3f}",
-                f"{speedup.low:.3f}",
-                f"{speedup.high:.3f}",
+                *(f"{figure:.3f}" for speedup in speedups for figure in (speedup.median, speedup.low, speedup.high)),
                 _percent(one.error),
                 f"{one.measured.null_speedup.median:.3f}",
                 "equal" if one.same_steps else "differ",
@@ -137,7 +137,7 @@ def _kinds(answer: Answer) -> str:
         ("", [part for one in answer.outcomes for part in one.by_kind]),
         ("plain: ", [part for one in answer.outcomes for part in one.plain_by_kind]),
     ):
-        for kind in sorted({part.kind for part in parts}, key=order):
+        for kind in sorted({part.kind for part in parts}, key=kind_order):
             own = [part for part in parts if part.kind == kind]
             predicted_s, measured_s = (sum(part.predicted_s for part in own), sum(part.measured_s for part in own))
             rows.append(

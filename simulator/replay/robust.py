@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.run import kind_order
 from simulator.schedule import Event
 
 RESAMPLES = 400
@@ -34,11 +35,6 @@ class Estimate:
     def document(self) -> dict[str, float]:
         """Return the three figures by name."""
         return {"median": self.median, "low": self.low, "high": self.high}
-
-    @property
-    def spread(self) -> float:
-        """Half the width of the interval."""
-        return (self.high - self.low) / 2
 
 
 def total_s(times: Times) -> float:
@@ -63,13 +59,7 @@ def by_kind(events: Sequence[Event], seconds: Sequence[float]) -> dict[str, tupl
     for event, spent_s in zip(events, seconds, strict=True):
         count, sum_s = found.get(kind(event), (0, 0.0))
         found[kind(event)] = (count + 1, sum_s + spent_s)
-    return dict(sorted(found.items(), key=lambda item: order(item[0])))
-
-
-def order(name: str) -> tuple[int, int]:
-    """Return the key by which kinds are listed."""
-    word, _, width = name.partition(" ")
-    return ("pipelined", "synchronous", "verify", "drains").index(word), int(width or 0)
+    return dict(sorted(found.items(), key=lambda item: kind_order(item[0])))
 
 
 def totals(arms: Mapping[str, Times], seed: int = 0) -> dict[str, NDArray[np.float64]]:

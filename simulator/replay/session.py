@@ -201,7 +201,7 @@ class Session:
 
 
 def measure(session: Session, open_engine: Callable[[], Engine], done: Callable[[str], None]) -> None:
-    """Measure what is missing; each run is kept as soon as it is done.
+    """Measure what is missing; runs are kept as soon as their repeat of a request is done.
 
     Args:
         session: what to measure, and where it is kept.

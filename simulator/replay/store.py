@@ -1,4 +1,4 @@
-"""Where a replay keeps its raw rounds: one line a run, written as soon as it is done, so that it can be resumed.
+"""Where a replay keeps its raw rounds: one line a run, written when its repeat is done, so that it can be resumed.
 
 The file is `rounds.jsonl` in the directory of `--save` (or packed as `rounds.jsonl.gz`, and unpacked to go on); see
 docs/reference/replay-files.md. Without a directory everything stays in memory.

@@ -22,12 +22,13 @@ def serving_report(results: Sequence[ServedResult], profile: Profile) -> str:
     lines += [f"server   {first.service}", *_idle(first)]
     lines += [f"policy   {result.policy}" for result in results]
     blocks = ["\n".join(lines), _requests(first) if len(results) == 1 else _policies(results)]
-    beside = ([first.plain] if first.plain else []) + list(results)
+    beside = ([first.plain] if first.plain and first.plain is not first else []) + list(results)
     blocks += [_ticks(beside), *([] if first.untimed else [latencies(beside)])]
     blocks += [
         "\n".join([f"{result.policy}, tick by tick", *map(_line, result.ticks)]) for result in results if result.ticks
     ]
     said = [f"saturated under {one.policy}: {one.saturated}" for one in beside if one.saturated]
+    said += [one.unlike for one in results if one.unlike]
     said += [_crowded(one) for one in results if one.crowded and isinstance(one.policy, LookupPolicy)]
     said += [_warm_up(one) for one in results if one.warm_up_s]
     said += [f"not timed: {first.untimed}"] if first.untimed else [*map(_answer, results)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import geometric_mean
 from typing import Any
 
 from policies import Policy
@@ -52,7 +54,7 @@ class ServedResult:
     wasted: int = 0
     """Forwards whose results were thrown away."""
     plain: ServedResult | None = None
-    """The same requests served without prompt lookup."""
+    """The same requests served without prompt lookup: this one, where it is; None where nothing was run beside it."""
     _records: dict[str, Record] = field(default_factory=dict)
     _switched: bool = False
     """Whether the last decode tick was a switch."""
@@ -86,7 +88,7 @@ class ServedResult:
         if self.plain is None:
             return list(self._records.values())
         plain = self.plain._records
-        return [one | _beside(one, plain[name]) for name, one in self._records.items()]
+        return [one | _beside(one, plain.get(name)) for name, one in self._records.items()]
 
     @property
     def total(self) -> Record:
@@ -107,9 +109,38 @@ class ServedResult:
             **self.timeline.document(),
             "saturated": self.saturated,
         }
-        if self.plain is not None and self.plain.timeline is not None:
+        if self.plain is None or self.plain.timeline is None:
+            return found
+        if self.plain is not self:
             found["plain"] = self.plain.timeline.document()
-        return found | {"decode_speedup": self.decode_speedup, "speedup": self.speedup}
+        return found | self._sums | {"decode_speedup": self.decode_speedup, "speedup": self.speedup}
+
+    @property
+    def _sums(self) -> Record:
+        """The sums of the requests' times, which overlap, and the mean of their speedups; None of other requests."""
+        records = self.records
+        own = {name: math.fsum(one[name] or 0.0 for one in records) for name in ("prefill_s", "total_s")}
+        names = ("plain_decode_s", "plain_total_s")
+        plain = {name: None if self.unlike else math.fsum(one[name] for one in records) for name in names}
+        speedups = [one["speedup"] for one in records if one["speedup"]]
+        return own | plain | {"geomean_speedup": geometric_mean(speedups) if speedups else None}
+
+    @property
+    def unlike(self) -> str | None:
+        """Say that plain serving refused other requests, and what is compared then."""
+        if self.timeline is None or self.plain is None or self.plain.timeline is None:
+            return None
+        mine, plain = self.timeline.rejected, self.plain.timeline.rejected
+        if set(mine) == set(plain):
+            return None
+        return (
+            f"{self.policy} refused {len(mine)} request{'s' * (len(mine) != 1)} and plain serving {len(plain)}, "
+            f"not the same ones: only the {len(self._served_by_both)} that both served are compared"
+        )
+
+    @property
+    def _served_by_both(self) -> list[str]:
+        return [name for name in self._records if self.plain is not None and name in self.plain._records]
 
     @property
     def saturated(self) -> str | None:
@@ -127,15 +158,19 @@ class ServedResult:
 
     @property
     def decode_speedup(self) -> float | None:
-        """Seconds from the first token to the end, summed over requests: plain decoding's over this one's."""
-        mine, plain = self.timeline, (self.plain or self).timeline
-        return _ratio(plain.decode_s, mine.decode_s) if mine and plain else None
+        """Seconds from the first token to the end, summed over requests that both served: plain's over this one's."""
+        names = self._served_by_both
+        if self.plain is None or self.timeline is None or not names:
+            return None
+        plain_s, own_s = (sum(run._records[name]["decode_s"] for name in names) for run in (self.plain, self))
+        return _ratio(plain_s, own_s)
 
     @property
     def speedup(self) -> float | None:
-        """Seconds from the first arrival to the last release: plain decoding's over this one's."""
-        mine, plain = self.timeline, (self.plain or self).timeline
-        return _ratio(plain.span_s, mine.span_s) if mine and plain else None
+        """Seconds from the first arrival to the last release: plain's over this one's; None if they served others."""
+        if self.timeline is None or self.plain is None or self.plain.timeline is None or self.unlike:
+            return None
+        return _ratio(self.plain.timeline.span_s, self.timeline.span_s)
 
     def document(self, profile: str, notes: Sequence[str]) -> Record:
         """Return the JSON document; its fields are a contract with other tools (docs/reference/commands.md)."""
@@ -147,7 +182,11 @@ class ServedResult:
             "requests": self.records,
             "rejected": self.timeline.rejected if self.timeline else [],
             "total": self.total,
-            "notes": [*notes, *([f"not timed: {self.untimed}"] if self.untimed else [])],
+            "notes": [
+                *notes,
+                *([f"not timed: {self.untimed}"] if self.untimed else []),
+                *([self.unlike] if self.unlike else []),
+            ],
         }
         return document | ({"ticks": [tick.document() for tick in self.ticks]} if self.ticks else {})
 
@@ -168,12 +207,15 @@ class ServedResult:
         return found | ({"reason": row.job.reason} if row.job.reason else {})
 
 
-def _beside(one: Record, plain: Record) -> Record:
-    """Return what a record says of the same request without prompt lookup."""
+def _beside(one: Record, plain: Record | None) -> Record:
+    """Return what a record says of the same request without prompt lookup, if that was served."""
     return {
-        "plain_ttft_s": plain["ttft_s"],
-        "plain_decode_s": plain["decode_s"],
-        "decode_speedup": _ratio(plain["decode_s"], one["decode_s"]),
+        "plain_ttft_s": plain and plain["ttft_s"],
+        "plain_decode_s": plain and plain["decode_s"],
+        "plain_total_s": plain and plain["total_s"],
+        "plain_tokens_per_s": plain and plain["tokens_per_s"],
+        "speedup": plain and _ratio(plain["total_s"], one["total_s"]),
+        "decode_speedup": plain and _ratio(plain["decode_s"], one["decode_s"]),
     }
 
 

@@ -41,13 +41,18 @@ def serve_trace(
     """
     for policy in policies:
         if isinstance(policy, Oracle):
-            raise SimulationError("oracle plans one reply at a time and cannot serve")
+            raise SimulationError("--policy oracle: plans one reply at a time, so it cannot serve")
+    if not traces.find(where).is_file():
+        raise SimulationError(f"{where}: must be a file, to be read once for every policy (got a pipe or a device)")
     try:
-        return _priced(where, policies, costs, service, events=events)
-    except ProfileError as error:
-        if not events or service.needs_clock:
-            raise
-        return _scheduled(where, policies, RowPrices(costs), service, str(error))
+        try:
+            return _priced(where, policies, costs, service, events=events)
+        except ProfileError as error:
+            if not events or service.needs_clock:
+                raise
+            return _scheduled(where, policies, RowPrices(costs), service, str(error))
+    except SimulationError as error:
+        raise SimulationError(f"{where}: {error}") from None
 
 
 def _priced(
@@ -59,7 +64,7 @@ def _priced(
         result = _timed(where, policy, costs, service, events=events)
         if policy != PLAIN or not service.server.pipelined:
             plain = plain or _timed(where, PLAIN, costs, service.pipelined(), events=False)
-            result.plain = plain
+        result.plain = plain if policy != PLAIN or not service.server.pipelined else result
         results.append(result)
     return results
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from calibration.server_costs import StorageKind
 from simulator.errors import SimulationError
 
 Storage = Literal["auto", "dense", "paged"]
@@ -49,12 +50,17 @@ class Server:
     @property
     def settings(self) -> dict[str, Any]:
         """Every effective setting by name."""
-        return asdict(self) | {"storage": "paged" if self.paged else "dense"}
+        return asdict(self) | {"storage": self.kv_storage}
 
     @property
     def paged(self) -> bool:
         """Whether rows are kept in the paged pool."""
         return self.storage == "paged" or (self.storage == "auto" and self.parallel > 1)
+
+    @property
+    def kv_storage(self) -> StorageKind:
+        """Where rows keep their KV state, as prices name it."""
+        return "paged" if self.paged else "dense"
 
     @property
     def draft_context(self) -> float:

@@ -66,7 +66,7 @@ class Service:
         parts = [
             f"{server.parallel} slot{'s' * (server.parallel > 1)}",
             f"{drafts} and contexts of up to {server.paged_limit} tokens" if server.paged else drafts,
-            "paged" if server.paged else "dense",
+            server.kv_storage,
         ]
         if server.max_kv_size is not None:
             parts.append(f"at most {server.max_kv_size} positions a row")

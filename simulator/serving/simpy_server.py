@@ -68,7 +68,8 @@ class SimpyServer:
 
     def _arrive(self, arrivals: Iterator[tuple[float, Request]]) -> Process:
         for at_s, request in arrivals:
-            if at_s > self._env.now:
+            # More than once where a difference of two times was rounded: who comes at one time comes in one tick.
+            while at_s > self._env.now:
                 yield self._env.timeout(at_s - self._env.now)
             self._take(request)
 

@@ -34,6 +34,11 @@ class RequestTimes:
         return self.first_s - self.arrived_s if self.tokens else None
 
     @property
+    def prefill_s(self) -> float | None:
+        """Seconds from the first prompt token forwarded to the first token, other rows' ticks in between included."""
+        return self.first_s - self.admitted_s if self.tokens else None
+
+    @property
     def decode_s(self) -> float:
         """Seconds from the first token to the end."""
         return self.ended_s - self.first_s if self.tokens else 0.0
@@ -53,6 +58,7 @@ class RequestTimes:
         return {
             "arrival_s": self.arrived_s,
             "queue_s": self.admitted_s - self.arrived_s,
+            "prefill_s": self.prefill_s,
             "ttft_s": self.ttft_s,
             "itl_s": _seconds(self.gaps),
             "decode_s": self.decode_s,

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from calibration.cost_table import CostTable
 from calibration.errors import ProfileError
-from calibration.measuring.about import NO_PROMPTS, About
+from calibration.printouts.about import NO_PROMPTS, About
 from calibration.profile import Profile
 
 CONTEXT = 300
 """Tokens of the prompt that mlxcel's printout was measured behind."""
 USED_FOR = (1, 2048)
+PIPELINED_RUNS, SYNC_RUNS = 5, 40
+"""How often it measures each, as its source has it."""
 
 _PIPELINED = re.compile(r"^[ \t]*pipelined step:\s*(\S+) ms", re.MULTILINE)
 _SYNC = re.compile(r"^[ \t]*sync width\s+(\d{1,9}):\s*(\S+) ms", re.MULTILINE)
@@ -38,8 +40,8 @@ def read(text: str, where: str, about: About) -> Profile:
         widths=tuple(int(width) for width, _ in sync),
         pipelined_s=(_seconds(pipelined[0]),),
         sync_s=tuple((_seconds(ms),) for _, ms in sync),
-        pipelined_runs=5,
-        sync_runs=40,
+        pipelined_runs=PIPELINED_RUNS,
+        sync_runs=SYNC_RUNS,
     )
     return about.profile("mlxcel", f"{Path(where).name}, printed by mlxcel's verify_width_cost", table, NO_PROMPTS)
 

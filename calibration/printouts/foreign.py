@@ -8,8 +8,8 @@ from typing import Any
 
 from calibration import yaml_text
 from calibration.errors import ProfileError
-from calibration.measuring import batched_bench, verify_width_cost
-from calibration.measuring.about import About
+from calibration.printouts import batched_bench, verify_width_cost
+from calibration.printouts.about import About
 from calibration.profile import Profile
 from calibration.profile_file import parse_profile
 

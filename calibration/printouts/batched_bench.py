@@ -10,10 +10,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from calibration.checks import short
 from calibration.cost_table import WIDEST, CostTable
 from calibration.errors import ProfileError
-from calibration.measuring.about import NO_PROMPTS, About
 from calibration.prefill import Prefill
+from calibration.printouts.about import NO_PROMPTS, About
 from calibration.profile import Profile
 
 _SEPARATE = re.compile(r"\bis_tg_separate = 1\b")
@@ -99,7 +100,7 @@ def _bench_rows(text: str) -> list[BenchRow]:
                 pp, tg, pl, _, t_pp, _, t_tg, *_ = cells
                 rows.append(_bench_row(pp, tg, pl, t_pp, t_tg))
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-            raise ProfileError(f"a row cannot be read ({error!r}: {line[:60]!r})") from None
+            raise ProfileError(f"a row cannot be read ({error!r}: {short(line)!r})") from None
     if not rows:
         raise ProfileError("has no rows of llama-batched-bench that decoded anything (a Markdown table or JSON lines)")
     return rows

@@ -1,0 +1,1 @@
+"""Read what other programs measured, and printed, as profiles."""
