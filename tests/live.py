@@ -24,7 +24,7 @@ def live(recording: Recording, policy: Policy, costs: Costs, pipelined: bool) ->
             max_draft=policy.max_draft,
             match=policy.match,
         )
-    drafter = Drafter(policy.governor(costs), index, context)
+    drafter = Drafter(policy.governor(costs), index, context) if request.eligible else None
     steps = decode(
         drafter,
         recording.max_tokens,
@@ -44,6 +44,8 @@ def live(recording: Recording, policy: Policy, costs: Costs, pipelined: bool) ->
             guarded = request.finish == "guard" and context == len(text)
             code, count = steps.send((event.emitted, event.accepted, event.stop or guarded))
     except StopIteration:
+        if drafter is None:
+            return Schedule(tuple(events))
         return Schedule(tuple(events), drafter.paused_rounds, drafter.shadow_confirmations)
 
 
