@@ -69,10 +69,9 @@ def test_dear_verifies_refute_what_cheap_ones_promised() -> None:
 
 
 def test_prose_below_the_floor_refutes_only_where_the_shipped_constants_spare_it() -> None:
-    machine = costs(0.004)
     floor = Rules(floor=1.5)  # nothing reaches it
 
-    found = on(machine, lambda: ScriptedEngine.of(SAID, machine), floor)
+    found = on(costs(0.0005), lambda: ScriptedEngine.of(SAID, costs(0.004)), floor)
 
     slower = [
         request.id
@@ -83,6 +82,15 @@ def test_prose_below_the_floor_refutes_only_where_the_shipped_constants_spare_it
     assert list(found.slow) == slower
     assert not found.holds
     assert "slows down held_story" in str(found)
+
+
+def test_prose_that_is_as_slow_as_was_predicted_refutes_nothing() -> None:
+    machine = costs(0.004)
+
+    found = on(machine, lambda: ScriptedEngine.of(SAID, machine), Rules(floor=1.5))
+
+    assert any(ours < theirs for ours, theirs in zip(found.measured["found"], found.measured["shipped"], strict=True))
+    assert not found.slow
 
 
 def test_the_worst_round_is_not_hidden_by_the_others() -> None:
