@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 """Commands run here, so that what they write names no directory of one machine."""
 HERE = Path("docs/studies/on_engine")
 TUNED = Path("docs/studies/gated_constants.json")
-TOKENS, ROUNDS = 128, 3
+TOKENS = 128
 FLOOR = 0.98
 """What a request must not lie below with its whole interval."""
 SHIPPED = ("fixed", "graded", "gated")
@@ -49,6 +49,7 @@ class Regime:
     policies: tuple[str, ...]
     """Besides the tuned `gated` and `expected_value`."""
     preload: str | None = None
+    rounds: int = 3
 
     @property
     def tuned(self) -> str:
@@ -70,7 +71,7 @@ class Regime:
 REGIMES = (
     Regime("epyc-smollm2-135m-float32-openblas", "float32", SHIPPED, OPENBLAS),
     Regime("epyc-smollm2-135m-bfloat16", "bfloat16", ("gated",)),
-    Regime("epyc-smollm2-135m-q4", "q4", ()),
+    Regime("epyc-smollm2-135m-q4", "q4", (), rounds=2),
 )
 
 
@@ -104,7 +105,7 @@ def measure(regime: Regime) -> None:
     options = ["--trace", "suite", "--model", "smollm2", "--dtype", regime.dtype, "--profile", regime.profile]
     options += [option for policy in regime.all_policies for option in ("--policy", policy)]
     options += [option for request in chosen() for option in ("--request", request)]
-    options += ["--rounds", str(ROUNDS), "--tokens", str(TOKENS), "--save", str(kept), "--json"]
+    options += ["--rounds", str(regime.rounds), "--tokens", str(TOKENS), "--save", str(kept), "--json"]
     print("$ replay", *options, file=sys.stderr)
     environment = {**os.environ, **({"LD_PRELOAD": regime.preload} if regime.preload else {})}
     program = str(Path(sys.executable).with_name("replay"))
