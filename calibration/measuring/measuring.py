@@ -15,7 +15,7 @@ from calibration.measuring.samples import Samples
 PREFILL_REPEATS = 5
 PREFILL_ENOUGH_S = 5.0
 """The prefill is repeated until it was timed so often, or took so long in all."""
-PREFILL_PART_S = 3.0
+PREFILL_PART_S = 2.0
 """Seconds that are timed at most between one length and the next: whole prompts of 2,304 take minutes on a CPU."""
 PREFILL_PART = 32
 """Tokens that are timed at least, if there are so many."""
