@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from unicodedata import category
 
 from calibration.errors import ProfileError
 
@@ -34,12 +35,12 @@ def not_negative(seconds: float, where: str) -> None:
 
 
 def legible(words: str, where: str) -> None:
-    """Refuse text that is not one printable line.
+    """Refuse text that is not one printable line; a space of any width is printable.
 
     Raises:
         ProfileError: empty, blank, or with a character that does not print.
     """
-    if not words.strip() or not words.isprintable():
+    if not words.strip() or not all(letter.isprintable() or category(letter) == "Zs" for letter in words):
         raise ProfileError(f"{where}: must be one line of printable text (got {short(words)!r})")
 
 

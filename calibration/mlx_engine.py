@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from calibration import rollback
 from calibration.chat_text import ChatText
 from calibration.checkpoints import Checkpoint
+from calibration.cost_table import WIDEST
 from calibration.engine import EngineError, Reading, Sampler, first_line
 from calibration.host_clock import HostClock
 from calibration.smollm2 import GROUP_SIZE
@@ -31,7 +32,7 @@ _async_eval: Callable[..., None] = mx.async_eval
 
 PREFILL_CHUNK = 512
 """Positions per prefill forward; it bounds the memory of a long prompt."""
-ROOM = 64
+ROOM = WIDEST
 """Positions that a synthetic KV state has room for beyond its own, so that no timed forward has to enlarge it."""
 
 
@@ -102,7 +103,8 @@ class MlxModel(HostClock):
     @property
     def longest(self) -> int | None:
         """The longest context the model was made for, in positions; None when it does not say."""
-        return getattr(_config(self._model), "max_position_embeddings", None)
+        found = getattr(_config(self._model), "max_position_embeddings", None)
+        return found if isinstance(found, int) else None
 
     @property
     def context(self) -> int:

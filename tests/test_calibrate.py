@@ -18,6 +18,7 @@ from calibration.measuring.cli import calibrate
 from calibration.measuring.output import Output
 from calibration.measuring.plan import Plan
 from calibration.measuring.samples import read
+from calibration.prefill import Prefill
 from calibration.scripted_engine import ScriptedEngine
 from tests import random_checkpoints
 
@@ -315,6 +316,10 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path, source: str, text: str,
         (("--widths", "2,3"), 1, "--widths: must start at 1 and end at 65 at most (got (2, 3))"),
         (("--model", "nowhere"), 1, "no model named 'nowhere', nor such a directory (named: smollm2)"),
         (("-o", "/tmp"), 1, "/tmp: cannot be written (it is a directory)"),
+        (("-o", ".", "--name", "m"), 1, "'.': cannot be written (it is a directory)"),
+        (("-o", "/", "--name", "m"), 1, "'/': cannot be written (it is a directory)"),
+        (("--widths", "1.."), 2, "'1..' is no list of numbers; write 1..10 or 16,256,1024"),
+        (("--widths", "1..99999999999"), 2, "'1..99999999999' holds more numbers than there are contexts (1048576)"),
         (("-o", "/dev/null", "--force", "--name", "m"), 1, "/dev/null: is no regular file"),
         (("-o", "nowhere/p.yaml"), 1, "nowhere/p.yaml: cannot be written (no directory 'nowhere')"),
         (("-o", "my machine.yaml"), 1, "name: must be a plain word of letters, digits, '.', '_' and '-'"),
@@ -341,6 +346,29 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path, name: str) -> None:
     assert (result.exit_code, result.stderr) == (1, f"{tmp_path}/{name}: is there already; --force overwrites it\n")
 
 
+def test_words_that_no_profile_says_are_refused_before_any_time_is_spent(tmp_path: Path) -> None:
+    class Unused(ScriptedEngine):
+        """One that must not be measured."""
+
+        def check_rollback(self, positions: int) -> None:
+            """Fail."""
+            raise AssertionError
+
+    plan, costs = Plan((1, 2), (16,), 2), Costs("m", range(1, 100), {1: 0.01, 2: 0.02})
+    for name, source in (("p", "calibrate \ud800"), ("\ud800", "a test")):
+        with pytest.raises(ProfileError, match=r": must be one line of printable text \(got "):
+            calibrated(Unused({}, costs), plan, Output(tmp_path / f"{name}.yaml", False, "p"), source)
+
+
+def test_wide_spaces_are_words_too(tmp_path: Path) -> None:
+    costs = Costs("m", range(1, 100), {1: 0.01, 2: 0.02}, prefill=Prefill(per_token_s=0.001))
+    plan, output = Plan((1, 2), (16,), 2), Output(tmp_path / "p.yaml", False, "p")
+
+    calibrated(ScriptedEngine({}, costs), plan, output, "calibrate --model a\u3000b\u00a0c").profile.write(output.path)
+
+    assert calibration.load(str(output.path)).source == "calibrate --model a\u3000b\u00a0c"
+
+
 def test_samples_that_contradict_each_other_are_kept_and_the_older_ones_too(tmp_path: Path) -> None:
     class Odd(ScriptedEngine):
         """One whose synchronous forwards take no time."""
@@ -362,6 +390,10 @@ def test_samples_that_contradict_each_other_are_kept_and_the_older_ones_too(tmp_
 
     assert [path.read_text() for path in (output.path, output.samples)] == ["older", "older"]
     assert len(read(output.refused).of("sync")) == 2
+    output.check(output.path, output.samples, output.refused)
+    with pytest.raises(ProfileError, match=r"p\.yaml: is there already; --force overwrites it$"):
+        Output(output.path, False, "p").check(output.path)
+    Output(output.path, False, "p").check(output.refused)  # refused once, it may be tried again
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems bring their own")

@@ -110,6 +110,8 @@ def test_a_model_may_say_in_several_places_what_it_knows(where: Callable[[Any], 
     model = MlxModel(SimpleNamespace(layers=[], **where(known)))
 
     assert (model.vocabulary, model.longest) == (7, 9)
+    known.max_position_embeddings = "9"
+    assert model.longest is None
 
 
 @pytest.mark.mlx

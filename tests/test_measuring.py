@@ -19,6 +19,7 @@ from calibration.measuring.plan import Cell, Plan
 from calibration.measuring.samples import Samples, read
 from calibration.measuring.warnings import warnings
 from calibration.prefill import Prefill, PrefillTable
+from calibration.profile_file import SHIPPED
 from calibration.provenance import Machine
 from calibration.scripted_engine import ScriptedEngine
 
@@ -120,6 +121,18 @@ def test_long_prompts_are_timed_in_part() -> None:
     lengths = (10, 300, 3000)
     assert [found.samples.median_s(Cell("prefill", 0, one)) for one in lengths] == pytest.approx([0.1, 3.0, 30.0])
     assert engine.clock_s() < 30.0  # the rounds included
+
+
+def test_a_short_prompt_that_costs_more_a_token_makes_no_long_one_dearer() -> None:
+    prompts = PrefillTable((10, 300, 3000), (1.0, 2.45, 15.95))
+    costs = Costs("m", range(1, 4000), {1: 0.01, 2: 0.02, 5: 0.03}, prefill=prompts)
+
+    found = measuring.measure(
+        ScriptedEngine({}, costs), replace(PLAN, contexts=(10, 300, 3000), rounds=1), lambda name: None
+    )
+
+    # 0.1 s for each of the first ten tokens, which share the reading of the weights among few, and 5 ms for the others.
+    assert [found.samples.median_s(cell) for cell in found.samples.of("prefill")] == pytest.approx([1.0, 2.45, 15.95])
 
 
 def test_every_cell_has_as_many_samples_as_there_were_rounds() -> None:
@@ -226,12 +239,20 @@ def test_samples_drawn_again_come_to_profiles_about_the_first() -> None:
     assert {one.cost.sync_s[2][1] for one in drawn} == {0.03}
 
 
-def test_a_file_that_holds_no_samples_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "s.json").write_text('{"format": "breakeven-samples/1", "cells": [{}]}')
+@pytest.mark.parametrize(
+    ("cells", "why"),
+    [
+        ("{}", "KeyError('kind')"),
+        ('{"kind": "sync", "width": 1e999, "context": 1, "seconds": []}', "OverflowError("),
+        ("[" * 100_000, "RecursionError("),
+    ],
+)
+def test_a_file_that_holds_no_samples_is_refused(tmp_path: Path, cells: str, why: str) -> None:
+    (tmp_path / "s.json").write_text(f'{{"format": "breakeven-samples/1", "cells": [{cells}]}}')
 
     with pytest.raises(ProfileError) as refused:
         read(tmp_path / "s.json")
-    assert str(refused.value) == f"{tmp_path}/s.json: is no file of samples (KeyError('kind'))"
+    assert str(refused.value).startswith(f"{tmp_path}/s.json: is no file of samples ({why}")
 
 
 def test_samples_of_something_else_are_refused() -> None:
@@ -241,9 +262,31 @@ def test_samples_of_something_else_are_refused() -> None:
 
     unread = Samples({cell: one for cell, one in samples.cells.items() if cell != read_cell})
     unsubmitted = Samples({cell: one for cell, one in samples.cells.items() if cell.kind != "submit"})
-    for lacking in (Samples(), unread, unsubmitted):
+    uneven = Samples({cell: one[cell.kind == "pipelined" :] for cell, one in samples.cells.items()})
+    for lacking in (Samples(), unread, unsubmitted, uneven):
         with pytest.raises(ProfileError, match="its samples lack what it is made of"):
             assembling.drawn_again(profile, lacking, 1)
+
+
+def test_a_profile_came_of_its_own_samples_only() -> None:
+    samples = measured(FLAT).samples
+    profile = assembling.profile(samples, ABOUT)
+    slower = Samples({cell: [2 * one for one in seconds] for cell, seconds in samples.cells.items()})
+    narrower = Samples({cell: seconds for cell, seconds in samples.cells.items() if cell.width < 5})
+
+    found = [assembling.came_of(profile, one) for one in (samples, slower, narrower, Samples())]
+
+    assert found == [True, False, False, False]
+
+
+@pytest.mark.parametrize("name", sorted(calibration.names()))
+def test_every_shipped_profile_came_of_the_samples_beside_it(name: str) -> None:
+    profile = calibration.shipped(name)
+    beside = profile.provenance.samples if profile.provenance else None
+    if beside is None:
+        assert not name.startswith("epyc")  # the published ones say medians only
+    else:
+        assert assembling.came_of(profile, read(SHIPPED / beside))
 
 
 @pytest.mark.parametrize("contexts", [(8,), (100,), (8, 9), (16, 18)])

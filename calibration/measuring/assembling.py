@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from statistics import StatisticsError, median
+from statistics import median
 
 import numpy as np
 
+from calibration import checks
 from calibration.cost_table import CostTable
 from calibration.errors import ProfileError
 from calibration.identification import Bound
 from calibration.measuring.plan import Cell
-from calibration.measuring.samples import Samples
+from calibration.measuring.samples import DIGITS, Samples
 from calibration.prefill import PrefillTable
 from calibration.profile import Profile
 from calibration.provenance import Machine, Provenance
@@ -24,7 +25,11 @@ LIMITED = 0.9
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What a profile says besides its figures."""
+    """What a profile says besides its figures.
+
+    Raises:
+        ProfileError: a word that does not print.
+    """
 
     name: str
     machine: Machine
@@ -37,6 +42,11 @@ class Circumstances:
     notes: tuple[str, ...] = ()
     host_work_s: float = 0.0
     provenance: Provenance | None = None
+
+    def __post_init__(self) -> None:
+        for where in ("model", "dtype"):
+            checks.legible(str(self.engine[where]), where)
+        checks.legible(self.source, "source")
 
 
 @dataclass(frozen=True)
@@ -161,6 +171,18 @@ def _grid(
     return tuple(tuple(figure(Cell("sync", width, context)) for context in contexts) for width in widths)
 
 
+def came_of(known: Profile, samples: Samples) -> bool:
+    """Return whether a profile's costs are what its samples come to; they may have been measured again since."""
+    try:
+        found, _ = table(samples).settled()
+    except (KeyError, IndexError, ValueError, ProfileError):
+        return False
+    cost = known.cost
+    return (found.widths, found.contexts) == (cost.widths, cost.contexts) and np.allclose(
+        [found.pipelined_s, *found.sync_s], [cost.pipelined_s, *cost.sync_s], rtol=0, atol=10**-DIGITS
+    )
+
+
 def drawn_again(known: Profile, samples: Samples, count: int, seed: int = 0) -> list[Profile]:
     """Return a profile as it might have come out of other rounds, so often: its samples are drawn again.
 
@@ -187,6 +209,6 @@ def drawn_again(known: Profile, samples: Samples, count: int, seed: int = 0) -> 
         try:
             with suppress(ProfileError):
                 found.append(profile(samples.drawn_again(random), about))
-        except (KeyError, IndexError, StatisticsError) as error:
+        except (KeyError, IndexError, ValueError) as error:
             raise ProfileError(f"profile {known.name!r}: its samples lack what it is made of ({error!r})") from None
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from calibration import ProfileError, progress, this_machine
 from calibration.engine import Engine
@@ -40,25 +40,25 @@ def calibrated(engine: Engine, plan: Plan, output: Output, source: str) -> Calib
 
     Raises:
         EngineError: the model cannot be measured.
-        ProfileError: the samples contradict each other.
+        ProfileError: the samples contradict each other, or a word of the profile would not print.
     """
     load = this_machine.load_average()
-    with progress.counted(plan.steps, "warming") as done:
-        found = measuring.measure(engine, plan, done)
-    said = warnings(found.samples, load)
     engine_says = engine.provenance()
+    # Made first, so that what no profile says is refused before any time is spent.
     about = assembling.Circumstances(
         name=output.name,
         machine=this_machine.machine(),
         engine=engine_says,
         measured=today(),
         source=source,
-        notes=tuple(said),
         host_work_s=plan.host_work_s,
         provenance=_provenance(engine_says, load, output.samples.name),
     )
+    with progress.counted(plan.steps, "warming") as done:
+        found = measuring.measure(engine, plan, done)
+    said = warnings(found.samples, load)
     try:
-        profile = assembling.profile(found.samples, about)
+        profile = assembling.profile(found.samples, replace(about, notes=tuple(said)))
     except ProfileError as error:
         found.samples.write(output.refused)
         raise ProfileError(f"{error}; the samples are kept in {output.refused}") from error

@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from calibration import ProfileError, checkpoints
+from calibration.cost_table import LONGEST_CONTEXT
 from calibration.costs import spans
 from calibration.engine import EngineError
 from calibration.measuring import report
@@ -47,7 +48,10 @@ def numbers(context: click.Context, option: click.Parameter, text: str) -> tuple
     try:
         for part in text.split(","):
             first, dots, last = part.partition("..")
-            found += range(int(first), int(last) + 1) if dots else [int(first)]
+            span = int(first), int(last if dots else first)
+            if span[1] - span[0] > LONGEST_CONTEXT:
+                raise click.BadParameter(f"{text!r} holds more numbers than there are contexts ({LONGEST_CONTEXT})")
+            found += range(span[0], span[1] + 1)
     except ValueError:
         raise click.BadParameter(f"{text!r} is no list of numbers; write 1..10 or 16,256,1024") from None
     return tuple(found)
@@ -122,15 +126,15 @@ def calibrate(
         model = "unknown"  # the file says it
     if source is None and dtype not in (None, *checkpoints.DTYPES):
         raise click.BadParameter(f"{dtype!r} is not one of {', '.join(checkpoints.DTYPES)}", param_hint="--dtype")
-    output = Output(where, force, name or where.name.removesuffix(".yaml"))
     with console.reports(EngineError, ProfileError), enough_memory():
+        output = Output(where, force, name or where.name.removesuffix(".yaml"))
         if imported and source:
             output.check(where)
             about = About(output.name, model, dtype or "unknown", chip, measured)
             found = Calibrated(foreign.import_profile(imported, source, about))
         else:
             check_name(output.name)
-            output.check(where, output.samples)
+            output.check(where, output.samples, output.refused)
             plan = Plan(widths, contexts, rounds, work_s, seed)
             found = calibrated(
                 checkpoints.open_engine(model, dtype), plan, output, " ".join(["calibrate", *sys.argv[1:]])

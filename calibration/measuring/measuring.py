@@ -16,9 +16,9 @@ PREFILL_REPEATS = 5
 PREFILL_ENOUGH_S = 5.0
 """The prefill is repeated until it was timed so often, or took so long in all."""
 PREFILL_PART_S = 2.0
-"""Seconds that are timed at most between one length and the next: whole prompts of 2,304 take minutes on a CPU."""
+"""Seconds for which tokens are timed between one length and the next: prompts of 2,304 take minutes on a CPU."""
 PREFILL_PART = 32
-"""Tokens that are timed at least, if there are so many."""
+"""Tokens that are timed at least, if there are so many, however long they take."""
 
 CHECKED_EVERY = 4
 """Rounds from one measurement of what the time model derives to the next; it is held against, and no input."""
@@ -105,7 +105,8 @@ def _prefills(engine: Engine, lengths: Sequence[int], samples: Samples, done: Ca
     """Time a prompt of the first length, and for every further one the way there from the one before it.
 
     Of a long way only the end is timed, behind a KV state that is filled synthetically. A token costs more the further
-    it stands behind, in proportion to that, so the way takes the mean of what a token costs at its two ends.
+    it stands behind, in proportion to that, so the way takes the mean of what a token costs at its two ends. One of the
+    first prompt may cost more, because so few share the reading of the weights; the way there has more of them.
     """
     spent_s = 0.0
     for repeat in range(PREFILL_REPEATS):
@@ -120,7 +121,8 @@ def _prefills(engine: Engine, lengths: Sequence[int], samples: Samples, done: Ca
             timed = min(length - before, max(PREFILL_PART, int(PREFILL_PART_S / token_s)))
             part_s = _fill_s(engine, length - timed, timed)
             last_token_s, token_s = token_s, part_s / timed
-            prompt_s += part_s if timed == length - before else (length - before) * (last_token_s + token_s) / 2
+            near_s = min(last_token_s, token_s)
+            prompt_s += part_s if timed == length - before else (length - before) * (near_s + token_s) / 2
             taken_s += part_s
             samples.add(Cell("prefill", 0, length), prompt_s)
             if not repeat:

@@ -12,12 +12,20 @@ from traces.files import exists
 
 @dataclass(frozen=True)
 class Output:
-    """Where the profile goes, and its samples beside it."""
+    """Where the profile goes, and its samples beside it.
+
+    Raises:
+        ProfileError: a directory, such as `.`.
+    """
 
     path: Path
     force: bool
     name: str
     """What the profile is called."""
+
+    def __post_init__(self) -> None:
+        if not self.path.name:
+            raise ProfileError(f"{str(self.path)!r}: cannot be written (it is a directory)")
 
     @property
     def samples(self) -> Path:
@@ -33,7 +41,7 @@ class Output:
         """Refuse what could not be written later, before any time is spent.
 
         Args:
-            written: the files that will be.
+            written: the files that will be; refused samples may take the place of older ones.
 
         Raises:
             ProfileError: one is there already, or the folder is not or takes none.
@@ -48,7 +56,7 @@ class Output:
             if there and not path.is_file():
                 # Moving a file over `/dev/null` would replace the device.
                 raise ProfileError(f"{path}: is no regular file")
-            if there and not self.force:
+            if there and not self.force and path != self.refused:
                 raise ProfileError(f"{path}: is there already; --force overwrites it")
         if not self.path.parent.is_dir():
             raise ProfileError(f"{self.path}: cannot be written (no directory {str(self.path.parent)!r})")

@@ -99,8 +99,8 @@ def _read_s(engine: Engine, done_s: float) -> float:
 
 
 DERIVED = (
-    "a stretch of 4 steps, drained",
-    "a stretch of 4 steps, its last forward wasted",
+    f"a stretch of {STRETCH} steps, drained",
+    f"a stretch of {STRETCH} steps, its last forward wasted",
     "two synchronous steps and a restart",
     "the pipelined step with host work",
 )
@@ -138,6 +138,7 @@ def _stretch_s(engine: Engine, *, drained: bool) -> float:
 
 
 def _restart_s(engine: Engine) -> float:
+    context = engine.context
     began_s = engine.clock_s()
     engine.forward([FIRST])
     engine.forward([FIRST])
@@ -145,5 +146,5 @@ def _restart_s(engine: Engine) -> float:
     engine.submit()
     engine.read()
     taken_s = engine.clock_s() - began_s
-    engine.trim(STRETCH)
+    engine.trim(engine.context - context)
     return taken_s

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -55,20 +54,14 @@ class Samples:
         rows = {count: random.integers(0, count, count) for count in sorted({*map(len, self.cells.values())})}
         return Samples({cell: [seconds[row] for row in rows[len(seconds)]] for cell, seconds in self.cells.items()})
 
-    def document(self) -> dict[str, Any]:
-        """Return them as plain values."""
-        return {
-            "format": FORMAT,
-            "cells": [{**cell._asdict(), "seconds": seconds} for cell, seconds in sorted(self.cells.items())],
-        }
-
     def write(self, path: Path) -> None:
         """Write them as JSON, a cell a line.
 
         Raises:
             ProfileError: the folder does not take it.
         """
-        rows = ",\n".join(json.dumps(cell) for cell in self.document()["cells"])
+        cells = [{**cell._asdict(), "seconds": seconds} for cell, seconds in sorted(self.cells.items())]
+        rows = ",\n".join(map(json.dumps, cells))
         try:
             write_whole(path, f'{{"format": "{FORMAT}", "cells": [\n{rows}\n]}}\n')
         except OSError as error:
@@ -91,7 +84,7 @@ def read(path: Path) -> Samples:
         }
     except OSError as error:
         raise ProfileError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         if isinstance(error, ProfileError):
             raise
         raise ProfileError(f"{path}: is no file of samples ({error!r})") from None

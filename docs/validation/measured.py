@@ -5,8 +5,8 @@ regimes of one machine, and a tiny random llama, whose steps of a few millisecon
 out; it is forced along the same replies, their tokens renumbered. Calibration uses no prompt at all: it feeds
 made-up ids over a KV state that is filled synthetically.
 
-Everything goes into docs/validation/measured/ and is resumed from there; Ctrl-C loses no more than the repeat of a
-request that it hits.
+Everything goes into docs/validation/measured/ and is resumed from there; Ctrl-C loses no more than the calibration or
+the repeat of a request that it hits.
 """
 
 from __future__ import annotations
@@ -126,7 +126,8 @@ def measure(regime: Regime) -> None:
     for profile in (regime.profile, regime.again):
         if not profile.is_file():
             settle()
-            run("calibrate", *model, *regime.calibration, "-o", str(profile), preload=regime.preload)
+            # Whoever was killed between the two files left the samples alone.
+            run("calibrate", *model, *regime.calibration, "--force", "-o", str(profile), preload=regime.preload)
     kept = HERE / regime.name
     options = [option for policy in POLICIES for option in ("--policy", policy)]
     options += [option for prompt in PROMPTS for option in ("--request", prompt)]
