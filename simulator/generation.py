@@ -16,7 +16,7 @@ Generated = Generator[tuple[int, Any, bool], None, None]
 """Tokens with their log-probabilities, and whether they were proposed."""
 
 EVERY_STEP_ALIKE = Costs("unknown", range(1, 2), {1: 1.0})
-"""What a policy is told of the machine when nobody says more: no policy but a price-aware one looks."""
+"""What a policy that does not weigh prices is told of the machine."""
 
 
 def lookup_generate_step(
@@ -25,7 +25,7 @@ def lookup_generate_step(
     policy: Policy | str = "gated",
     *,
     max_tokens: int = 256,
-    prices: Prices = EVERY_STEP_ALIKE,
+    prices: Prices | None = None,
     sampler: Sampler | None = None,
     prompt_cache: Any = None,
 ) -> Generated:
@@ -39,7 +39,7 @@ def lookup_generate_step(
         model: as mlx-lm's `load` returns it.
         policy: what to propose and when, or its name as on a command line.
         max_tokens: tokens at most; -1 is no limit.
-        prices: of the machine, as in a profile's `costs()`, for policies that weigh them.
+        prices: of the machine, as in a profile's `costs()`; policies that weigh them need them.
         sampler: greedy unless given; drawn tokens are keyed by their position.
         prompt_cache: a KV state that already holds part of the prompt's context; it is appended to.
 
@@ -47,19 +47,22 @@ def lookup_generate_step(
         A token, its log-probabilities as an mlx array, and whether it was proposed before the model said it.
 
     Raises:
-        PolicyError: no such policy, or one that proposes nothing.
+        PolicyError: no such policy, one that proposes nothing, or one that needs prices and has none.
         EngineError: the model cannot take back rejected proposals.
+        ProfileError: while generating, at a context or width for which the prices do not stand.
     """
     chosen = policies.load(policy) if isinstance(policy, str) else policy
     if not isinstance(chosen, LookupPolicy):
         raise PolicyError(f"policy {chosen.name!r} proposes nothing; use mlx-lm's generate_step")
+    if chosen.needs_prices and prices is None:
+        raise PolicyError(f"policy {chosen.name!r} weighs what forwards cost: prices= takes a profile's costs()")
     tokens = [int(token) for token in prompt]
     if not tokens:
         raise PolicyError("prompt: must have at least one token")
     limit = max_tokens if max_tokens >= 0 else policies.UNLIMITED
     engine = model_engine(model, sampler or Sampler(), prompt_cache)
     engine.check_rollback(engine.context + len(tokens) + min(limit, 1) + chosen.max_draft)
-    return _generate(engine, tokens, chosen, limit, prices)
+    return _generate(engine, tokens, chosen, limit, prices or EVERY_STEP_ALIKE)
 
 
 def _generate(engine: Any, prompt: list[int], policy: LookupPolicy, limit: int, prices: Prices) -> Generated:

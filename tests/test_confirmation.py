@@ -211,7 +211,7 @@ def test_an_engine_that_fails_or_is_interrupted_gives_no_answer(
 
     for result, why in (
         (failed, "kept/rounds.jsonl: cannot be written"),
-        (stopped, "interrupted: 54 runs are missing"),
+        (stopped, "interrupted: 56 runs are missing"),
     ):
         assert result.exit_code == 1
         assert result.stderr.startswith(why)

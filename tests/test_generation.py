@@ -94,6 +94,8 @@ def test_what_cannot_be_generated_is_refused_at_once(model: Any, tmp_path: Path)
 
     with pytest.raises(PolicyError, match=r"^policy 'plain' proposes nothing; use mlx-lm's generate_step$"):
         lookup_generate_step(PROMPT, model, "plain")
+    with pytest.raises(PolicyError, match=r"^policy 'breakeven' weighs what forwards cost: prices= takes a profile's"):
+        lookup_generate_step(PROMPT, model, "breakeven")
     with pytest.raises(PolicyError, match=r"^prompt: must have at least one token$"):
         lookup_generate_step([], model)
     with pytest.raises(EngineError, match=r"^the model cannot roll back rejected proposals: a layer's ArraysCache"):

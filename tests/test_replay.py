@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import click.testing
 import pytest
@@ -16,6 +18,7 @@ from calibration.recording import record
 from calibration.suites import Prompt
 from simulator import settings_file
 from simulator.replay.cli import replay
+from simulator.replay.store import Store
 from tests import random_checkpoints
 
 pytestmark = pytest.mark.mlx
@@ -116,6 +119,75 @@ def test_the_report_ends_with_the_answer_and_can_be_rebuilt_from_what_was_saved(
     assert "the prediction is off by" in first.stdout.splitlines()[-1]
 
 
+def test_what_was_saved_belongs_to_a_trace_wherever_it_lies(tiny: Path, tmp_path: Path) -> None:
+    asked = ("--policy", "gated", "--rounds", 1, "--save", tmp_path / "kept", "--tokens", 9)
+    first = run(tiny, *asked)
+    shutil.copy(tiny / "said.jsonl", tmp_path / "elsewhere.jsonl")
+
+    again = run(tiny, *asked, "--trace", tmp_path / "elsewhere.jsonl")
+
+    assert first.exit_code == again.exit_code == 0
+    assert again.stdout == first.stdout.replace(str(tiny / "said.jsonl"), str(tmp_path / "elsewhere.jsonl"))
+
+
+def test_what_was_saved_is_held_against_the_profile_too(tiny: Path, tmp_path: Path) -> None:
+    text = (tiny / "p.yaml").read_text().replace("chip: ", 'chip: "Other" #').replace("machine: {", "machine:\n  ")
+    (tmp_path / "p.yaml").write_text(text)
+    asked = ("--policy", "gated", "--rounds", 1, "--save", tmp_path / "kept", "--profile", tmp_path / "p.yaml")
+    words = "the profile is of another machine than the engine's ('Other' and "
+
+    allowed = run(tiny, *asked, "--allow-mismatch", "--json")
+    refused = run(tiny, *asked)
+
+    assert (allowed.exit_code, refused.exit_code) == (0, 1)
+    assert json.loads(allowed.stdout)["notes"][-1].startswith(words)
+    assert refused.stderr.startswith(words)
+
+
+def test_a_request_named_twice_is_replayed_once(tiny: Path) -> None:
+    result = run(tiny, "--policy", "gated", "--rounds", 1, "--request", "first", "--request", "first", "--json")
+
+    assert [one["id"] for one in json.loads(result.stdout)["requests"]] == ["first"]
+
+
+def test_what_was_measured_before_the_memory_ran_out_is_reported(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep, count = Store.keep, 0
+
+    def full(store: Store, *args: Any) -> None:
+        nonlocal count
+        count += 1
+        if count > 3:  # the first request is whole
+            raise MemoryError
+        keep(store, *args)
+
+    monkeypatch.setattr(Store, "keep", full)
+    result = run(tiny, "--policy", "gated", "--rounds", 1, "--json")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("out of memory; ")
+    assert result.stderr.endswith(": 3 runs are missing\n")
+    document = json.loads(result.stdout)
+    assert [one["id"] for one in document["requests"]] == ["first"]
+    assert (document["missing_runs"], document["defects"]) == (3, [])
+
+
+def test_other_samples_beside_a_profile_give_no_interval(tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text((tiny / "p.yaml").read_text() + "provenance: {samples: p.samples.json}\n")
+    cells = [
+        {"kind": kind, "width": width, "context": 16, "seconds": [0.002]}
+        for kind, width in (("pipelined", 1), *(("sync", width) for width in range(1, 9)))
+    ]
+    (tmp_path / "p.samples.json").write_text(json.dumps({"format": "breakeven-samples/1", "cells": cells}))
+
+    result = run(tiny, "--policy", "gated", "--rounds", 1, "--profile", tmp_path / "p.yaml")
+
+    assert result.exit_code == 0
+    assert result.stderr == (
+        f"{tmp_path}/p.samples.json: holds other samples than profile 'tiny-here' came of; no interval of its "
+        "prediction\n"
+    )
+
+
 def test_settings_from_a_file_are_a_policy_like_any_other(tiny: Path, tmp_path: Path) -> None:
     policy = policies.load("gated:narrow=1,full_at=0.5")
     (tmp_path / "found.yaml").write_text(settings_file.dump(policy, {}))
@@ -157,10 +229,10 @@ def test_a_trace_of_another_model_is_refused(tiny: Path, tmp_path: Path, change:
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ("chip: ", 'chip: "Other" #', "the profile is of another machine than this ('Other' and "),
+        ("chip: ", 'chip: "Other" #', "the profile is of another machine than the engine's ('Other' and "),
         ("model: tiny", "model: huge", "the profile is of another model than the engine's ('huge' and 'tiny')"),
         ("dtype: float32", "dtype: q4", "the profile is of another dtype than the engine's ('q4' and 'float32')"),
-        ("  chip: ", "  cores: 1000\n  chip: ", "the profile is of another machine than this (1000 cores and "),
+        ("  chip: ", "  cores: 1000\n  chip: ", "the profile is of another machine than the engine's (1000 cores and "),
         (
             "prefill: ",
             "provenance:\n  tokenizer_sha256: other\nprefill: ",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from itertools import cycle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import policies
 from calibration import Costs
 from calibration.engine import Sampler
 from calibration.scripted_engine import ScriptedEngine
-from policies import UNLIMITED, Policy
+from policies import UNLIMITED, Drafter, Policy
 from simulator import run
 from simulator.replay.execution import Choice, Execution, Reply, Script
 from simulator.replay.parity import compare, judge
@@ -111,6 +112,28 @@ def test_replies_that_take_turns_take_as_long_as_alone(
 
     for reply, policy in zip(replies, [*chosen, *chosen], strict=True):
         check(run(request, policy, costs), reply.execution, costs)
+
+
+def test_what_a_policy_takes_to_decide_is_in_the_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = ScriptedEngine.of([REQUEST], COSTS)
+    engine.prefill(LOOP, Sampler())
+    engine.read()
+    ask, count = Drafter.ask, 0
+
+    def slow(drafter: Drafter, *args: Any) -> Any:
+        nonlocal count
+        count += 1
+        engine.work(1.0)
+        return ask(drafter, *args)
+
+    monkeypatch.setattr(Drafter, "ask", slow)
+    reply = Reply(engine, REQUEST, policies.load("fixed"), COSTS, Script(REQUEST), first=1)
+    while not reply.finished:
+        reply.go_on(3)
+
+    seconds = sum(reply.execution.seconds)
+    assert count > 2
+    assert int(seconds) == count
 
 
 LOOP = [1, 2, 3, 4, 5, 6, 7, 8]

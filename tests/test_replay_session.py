@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,7 +26,7 @@ from simulator.replay.matching import mismatches, profile_of
 from simulator.replay.parity import SAME, Comparison
 from simulator.replay.report import Answer, answers
 from simulator.replay.robust import by_kind, estimate, quotient, totals
-from simulator.replay.session import Mode
+from simulator.replay.session import PLAIN, Mode
 from simulator.replay.store import Store
 from simulator.schedule import read_codes
 from simulator.two_clocks import TwoClocks
@@ -125,7 +126,8 @@ def test_a_session_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
     assert begun.repeats == 1
 
     resumed = Session(setup(), Store(tmp_path))
-    assert (left, resumed.left) == (11, 11)  # 2 requests, 2 repeats and 4 arms are 16 runs
+    # 2 requests, 2 repeats and 4 arms are 16 runs; of a repeat that was cut, all arms take their turns again.
+    assert (left, resumed.left) == (12, 12)
     measure(resumed, scripted, lambda name: None)
     assert resumed.left == 0
     rebuilt = session(setup(), tmp_path, never)
@@ -176,7 +178,7 @@ def test_a_line_that_was_cut_is_measured_again(tmp_path: Path) -> None:
     cut = path.read_bytes()
     resumed = Session(setup(), Store(tmp_path))
 
-    assert resumed.left == 1
+    assert resumed.left == 4
     assert path.read_bytes() == cut  # whoever only reads changes nothing
     measure(resumed, scripted, lambda name: None)
     assert Session(setup(), Store(tmp_path)).left == 0
@@ -204,6 +206,12 @@ def test_another_setup_is_refused(tmp_path: Path) -> None:
             '{"request": "copy", "repeat": 0, "arm": "gated", "codes": "S S", "seconds": [1]}',
             """ValueError("1 times of 'S S'")""",
         ),
+        ('{"request": "copy", "repeat": 1e999, "arm": "gated"}', "OverflowError("),
+        (
+            '{"request": "copy", "repeat": 0, "arm": "gated", "codes": "S", "seconds": [NaN]}',
+            "ValueError('a time of nan')",
+        ),
+        ('{"request": "copy", "prefill_s": -1}', "ValueError('a time of -1')"),
     ],
 )
 def test_a_line_that_no_replay_wrote_is_refused(tmp_path: Path, line: str, why: str) -> None:
@@ -215,6 +223,13 @@ def test_a_line_that_no_replay_wrote_is_refused(tmp_path: Path, line: str, why: 
     with pytest.raises(ReplayError) as refused:
         Store(tmp_path).begin(setup().document())
     assert str(refused.value).startswith(f"{path}:2: is no line of a replay ({why}")
+
+
+def test_a_line_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rounds.jsonl").write_text("[" * 100_000 + "\n", encoding="utf-8")
+
+    with pytest.raises(ReplayError, match=r"rounds\.jsonl:1: not JSON \("):
+        Session(setup(), Store(tmp_path))
 
 
 @pytest.mark.parametrize("kept", ["", ', "setup": 3'])
@@ -310,19 +325,101 @@ def test_replies_that_nobody_compared_yet_are_compared_when_the_session_goes_on(
     session(setup(mode="free", repeats=1), tmp_path, never)
 
 
-def test_an_engine_that_says_another_thing_every_time_is_refused() -> None:
-    class Fickle(ScriptedEngine):
-        """One that never says the same at one place."""
+class Fickle(ScriptedEngine):
+    """One that says something else at one place, every so many times that it is asked."""
 
-        asked = 100
+    def __init__(self, every: int) -> None:
+        script = {tuple(one.prompt.tolist()): one.reply.tolist() for one in REQUESTS}
+        super().__init__(script, COSTS, end=9999)
+        self._every, self._asked = every, 0
 
-        def _said(self, position: int) -> int:
-            self.asked += 1
-            return self.asked if position == 16 else super()._said(position)
+    def _said(self, position: int) -> int:
+        if position != 16:
+            return super()._said(position)
+        self._asked += 1
+        return 100 + self._asked if self._asked % self._every == 0 else super()._said(position)
 
-    script = {tuple(one.prompt.tolist()): one.reply.tolist() for one in REQUESTS}
-    with pytest.raises(ReplayError, match=r"the engine does not repeat itself$"):
-        answered(session(setup(("fixed",), mode="free"), None, lambda: Fickle(script, COSTS, end=9999)))
+
+def test_an_engine_that_does_not_repeat_itself_is_reported_with_what_it_said() -> None:
+    begun = session(setup(("fixed",), mode="free", repeats=6), None, lambda: Fickle(7))
+
+    (answer,) = answered(begun)
+
+    # Of six repeats with three arms each, every seventh reply is another one: two of each request.
+    assert [one.unlike for one in answer.outcomes] == [2, 2]
+    assert begun.notes == [
+        f"request {name!r}: 2 of 6 repeats do not count, because the engine did not repeat itself"
+        for name in ("copy", "prose")
+    ]
+    (line, *_) = answer.defects(excused=True)
+    assert re.match(r"request 'copy': plain decoding does not repeat itself: differs at token 7: 8 there, 1\d\d", line)
+
+
+def test_comparisons_that_were_cut_off_are_made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep = Store.judged
+
+    def cut(store: Store, request: str, arm: str, *args: Any) -> None:
+        if arm == PLAIN:
+            raise KeyboardInterrupt
+        keep(store, request, arm, *args)
+
+    asked = setup(("fixed",), mode="free", repeats=6)
+    monkeypatch.setattr(Store, "judged", cut)
+    with pytest.raises(KeyboardInterrupt):
+        session(asked, tmp_path, lambda: Fickle(7))
+    monkeypatch.undo()
+
+    resumed = session(asked, tmp_path, lambda: Fickle(100))
+    (answer,) = answered(resumed)
+
+    assert resumed.comparison(REQUESTS[0], PLAIN) is not None
+    assert "plain decoding does not repeat itself" in answer.defects(excused=True)[0]
+
+
+def test_what_is_said_later_is_compared_again(tmp_path: Path) -> None:
+    begun = session(setup(("fixed",), mode="free", repeats=1), tmp_path, lambda: Fickle(100))
+    assert begun.comparison(REQUESTS[0], "fixed") == Comparison(SAME, SAME)
+
+    more = session(setup(("fixed",), mode="free", repeats=2), tmp_path, lambda: Fickle(3))
+
+    compared = more.comparison(REQUESTS[0], "fixed"), more.comparison(REQUESTS[0], PLAIN)
+    assert "differs" in {one.parity.verdict for one in compared if one}
+
+
+def test_replies_that_became_different_are_compared_token_for_token() -> None:
+    # A wide forward is sure that the copied reply ends where it goes on with 4, at position 12.
+    def shorter() -> Engine:
+        script = {tuple(one.prompt.tolist()): one.reply.tolist() for one in REQUESTS}
+        return ScriptedEngine(script, COSTS, end=99, wide={12: {99: 9.0}})
+
+    begun = session(setup(("fixed",), mode="free"), None, shorter)
+    (one, _) = answered(begun)[0].outcomes
+
+    plain, own = (len(begun.line(REQUESTS[0], arm).reply) - 1 for arm in (PLAIN, "fixed"))
+    assert (plain, own) == (26, 2)
+    times = {arm: begun.times(REQUESTS[0], arm).sum(axis=1).mean() for arm in (PLAIN, "fixed")}
+    assert one.measured.decode_speedup.median == pytest.approx(times[PLAIN] / plain / (times["fixed"] / own))
+    assert one.predicted_speedup.median == pytest.approx(one.measured.decode_speedup.median, rel=1e-3)
+    assert one.measured.decode_s.median == pytest.approx(times["fixed"])
+
+
+def test_of_unequal_repeats_all_requests_together_are_those_that_all_have() -> None:
+    count = 0
+
+    def interrupt(name: str) -> None:
+        nonlocal count
+        count += 1
+        if count == 4 * 3 + 4:  # three repeats of the first request, and one of the second
+            raise KeyboardInterrupt
+
+    begun = Session(setup(repeats=3), Store())
+    with pytest.raises(KeyboardInterrupt):
+        measure(begun, scripted, interrupt)
+
+    for answer in answered(begun):
+        assert [one.measured.repeats for one in answer.outcomes] == [3, 1]
+        assert answer.together.repeats == 1
+        assert answer.together.decode_speedup.median == pytest.approx(answer.predicted_speedup, abs=1e-4)
 
 
 def test_a_free_reply_goes_on_no_further_than_there_are_costs() -> None:
@@ -349,7 +446,7 @@ def test_a_named_checkpoint_is_the_same_though_its_converted_file_is_not(checkpo
     profile = calibration.shipped("epyc-smollm2-135m-bfloat16")
     said = {"model": profile.model, "checkpoint": checkpoint, "dtype": "bfloat16"}
 
-    found = mismatches({**said, "weights_sha256": "a"}, {**said, "weights_sha256": "b"}, profile, profile.machine)
+    found = mismatches({**said, "weights_sha256": "a"}, {**said, "weights_sha256": "b"}, profile)
 
     wanted = [
         f"the {one} is of other weights than the engine's, of the same name and dtype" for one in ("trace", "profile")
@@ -442,6 +539,14 @@ def test_time_is_booked_by_kind() -> None:
         "verify 3": (1, 16),
         "drains": (4, 330),
     }
+
+
+def test_the_shipped_profile_of_this_machine_is_taken_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    for chip in ("GB10", "M4 Pro"):
+        of = [one for one in map(calibration.shipped, calibration.names()) if chip in one.machine.chip]
+        monkeypatch.setattr(this_machine, "machine", lambda of=of: of[0].machine)
+
+        assert profile_of("Qwen3-1.7B", "q4").machine.chip == of[0].machine.chip
 
 
 def test_a_file_does_not_stand_in_for_a_shipped_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from calibration import Profile, checkpoints, this_machine
-from calibration.resources import enough_memory
+from simulator import console
 from simulator.replay import matching
 from simulator.replay.errors import ReplayError
 from simulator.replay.measuring import Checks, finished
@@ -58,10 +58,11 @@ class Plan:
             seed=answer.task.seed,
         )
         session = Session(setup, Store(self.save))
-        with enough_memory():
-            checks = Checks([trace.header for trace in traces], setup, self.profile, self.allow_mismatch)
-            if not finished(session, checks):
-                raise ReplayError(f"interrupted: {session.left} runs are missing; what --save keeps is gone on with")
+        checks = Checks([trace.header for trace in traces], setup, self.profile, self.allow_mismatch)
+        if stopped := finished(session, checks):
+            raise ReplayError(f"{stopped}: {session.left} runs are missing; what --save keeps is gone on with")
+        for line in checks.notes(session.engine):
+            console.note(line)
         return confirmation(session, answer.policy, problem.shipped, problem.rules, self.tokens)
 
 
@@ -109,5 +110,5 @@ def profile_of(profiles: Sequence[Profile], dtype: str, *, allow_mismatch: bool)
     here = [profile for profile in profiles if profile.machine.chip == chip]
     if not here and not allow_mismatch:
         raise TuningError(f"--confirm: none of the profiles is of this machine ({chip!r}); --allow-mismatch takes any")
-    alike = [profile for profile in here if profile.dtype == dtype]
+    alike = [profile for profile in here if matching.same_dtype(profile.dtype, dtype)]
     return [*alike, *here, *profiles][0]

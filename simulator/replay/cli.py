@@ -11,7 +11,7 @@ import calibration
 import traces
 from calibration import ProfileError, checkpoints
 from calibration.engine import EngineError
-from calibration.measuring.assembling import drawn_again
+from calibration.measuring.assembling import came_of, drawn_again
 from calibration.measuring.samples import read
 from calibration.profile_file import SHIPPED, folder
 from calibration.resources import enough_memory
@@ -21,7 +21,7 @@ from simulator.chosen import chosen_policies, files_first
 from simulator.oracle import Oracle
 from simulator.replay import matching
 from simulator.replay.errors import ReplayError
-from simulator.replay.measuring import Checks, finished
+from simulator.replay.measuring import INTERRUPTED, Checks, finished
 from simulator.replay.report import answers, document, text
 from simulator.replay.session import Mode, Session, Setup
 from simulator.replay.store import Store
@@ -118,31 +118,38 @@ def replay(
         costs = profile.costs(interpolate_widths=interpolate_widths)
         requests = tuple(matching.first_tokens(one, tokens) for one in picked(trace, ids))
         sampler = matching.sampler_of(trace.header)
+        if model in checkpoints.NAMES:
+            dtype = dtype or checkpoints.DEFAULT_DTYPE
         setup = Setup(where, model, dtype, requests, tuple(chosen), costs, mode, rounds, seed, sampler)
         session = Session(setup, Store(save))
         predict(setup)
-        drawn = resampled(profile, samples)
-        interrupted = not finished(session, Checks([trace.header], setup, profile, allow_mismatch))
+        drawn, notes = resampled(profile, samples)
+        checks = Checks([trace.header], setup, profile, allow_mismatch)
+        stopped = finished(session, checks)
+        notes += [*checks.notes(session.engine), *session.notes]
         clocks = [TwoClocks(one.costs(interpolate_widths=interpolate_widths)) for one in drawn]
         found = answers(session, TwoClocks(costs), dict(trace.header), clocks)
+        excused = not matching.recorded_alike(trace.header, session.engine)
+        defects = {str(answer.policy): answer.defects(excused) for answer in found}
         if as_json:
-            documents = [document(session, answer, profile, costs.notes) for answer in found]
+            documents = [
+                document(session, answer, profile, [*costs.notes, *notes], defects[str(answer.policy)])
+                for answer in found
+            ]
             console.print_json(documents[0] if len(documents) == 1 else {"runs": documents})
         else:
             console.print_text(text(session, found))
-    if interrupted:
-        missing = f"{session.left} runs are missing" if session.left else "not every reply was compared"
-        raise click.ClickException(f"interrupted: {missing}; --save goes on from there")
-    excused = not matching.recorded_alike(trace.header, session.engine)
-    defects = [line for answer in found for line in answer.defects(excused)]
-    for line in defects:
+    for line in dict.fromkeys([*notes, *(line for lines in defects.values() for line in lines)]):
         console.note(line)
+    if stopped:
+        missing = f"{session.left} runs are missing" if session.left else "not every reply was compared"
+        raise click.ClickException(f"{stopped}: {missing}{'; --save goes on from there' * (stopped == INTERRUPTED)}")
     far = [answer for answer in found if within is not None and abs(answer.error) > within]
     for answer in far:
         console.note(
             f"{answer.policy}: the prediction is off by {answer.error * 100:+.1f} %, more than --within allows"
         )
-    if defects or far:
+    if any(defects.values()) or far:
         click.get_current_context().exit(3)
 
 
@@ -165,16 +172,24 @@ def predict(setup: Setup) -> None:
             setup.costs.device_row(width)
 
 
-def resampled(profile: calibration.Profile, directory: Path) -> list[calibration.Profile]:
-    """Return the profile with its samples drawn again, if the file that keeps them is there.
+def resampled(profile: calibration.Profile, directory: Path) -> tuple[list[calibration.Profile], list[str]]:
+    """Return the profile with its samples drawn again, and what to say of them.
+
+    There is none without the file that keeps the samples, and none where the profile did not come of these.
 
     Raises:
-        ProfileError: the file is none of samples.
+        ProfileError: the file is none of samples, or lacks some.
     """
     name = profile.provenance.samples if profile.provenance else None
     if name is None or not (directory / name).is_file():
-        return []
-    return drawn_again(profile, read(directory / name), DRAWS)
+        return [], []
+    samples = read(directory / name)
+    if not came_of(profile, samples):
+        where = directory / name
+        return [], [
+            f"{where}: holds other samples than profile {profile.name!r} came of; no interval of its prediction"
+        ]
+    return drawn_again(profile, samples, DRAWS), []
 
 
 def picked(trace: Trace, ids: Sequence[str]) -> list[traces.Request]:
@@ -187,4 +202,4 @@ def picked(trace: Trace, ids: Sequence[str]) -> list[traces.Request]:
     for name in ids:
         if name not in known:
             raise ReplayError(f"{trace.source}: no request {name!r} (have: {', '.join(known)})")
-    return [known[name] for name in ids] if ids else list(trace.requests)
+    return [known[name] for name in dict.fromkeys(ids)] if ids else list(trace.requests)

@@ -101,6 +101,7 @@ class Reply:
             word: whose tokens count.
             first: the prefill's token.
         """
+        began_s = engine.clock_s()
         self._engine = engine
         self._word = word
         self._seen: list[int] = [*request.prompt.tolist(), first]
@@ -115,6 +116,7 @@ class Reply:
         self._seconds: list[float] = []
         self._in_flight = False
         self._step = None if self._ended else next(self._steps, None)
+        self._asking_s = engine.clock_s() - began_s
 
     @property
     def finished(self) -> bool:
@@ -132,7 +134,7 @@ class Reply:
         """Decode until so many further tokens are emitted, or the end; a step that emits more is not cut."""
         self._resume()
         enough = len(self._seen) + tokens
-        before_s = self._engine.clock_s()
+        before_s = self._engine.clock_s() - self._asking_s
         while self._step is not None and len(self._seen) < enough:
             event = self._do(self._step)
             if self._work_s and event.emitted:
@@ -145,6 +147,8 @@ class Reply:
                 self._step = self._steps.send((event.emitted, event.accepted, event.stop or self._ended))
             except StopIteration:
                 self._step = None
+        # What the policy was asked last is the host's time too, where no forward in flight hides it.
+        self._asking_s = 0.0 if self._in_flight else self._engine.clock_s() - before_s
 
     def _resume(self) -> None:
         """Make the KV state as long as it was, and begin to pipeline again if a step was in flight."""

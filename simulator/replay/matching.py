@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from calibration import Profile, checkpoints, names, shipped
+from calibration import Profile, checkpoints, names, shipped, this_machine
 from calibration.engine import Engine, EngineError, Sampler
 from calibration.profile import UNKNOWN
-from calibration.provenance import Machine, Provenance
+from calibration.provenance import Provenance
 from simulator.replay.errors import ReplayError
 from traces import Request
 
 
 def profile_of(model: str, dtype: str) -> Profile:
-    """Return the shipped profile of a model and dtype; of several, the one whose host has the least to do.
+    """Return the shipped profile of a model and dtype, of this machine if one is.
+
+    Of several, it is the one whose host has the least to do.
 
     Raises:
         ReplayError: there is none.
     """
-    found = [profile for profile in map(shipped, names()) if (profile.model, profile.dtype) == (model, dtype)]
+    known = map(shipped, names())
+    found = [profile for profile in known if profile.model == model and same_dtype(profile.dtype, dtype)]
     if found:
-        return min(found, key=lambda profile: profile.host_work_s)
+        chip = this_machine.machine().chip
+        return min(found, key=lambda profile: (profile.machine.chip != chip, profile.host_work_s))
     raise ReplayError(
         f"no shipped profile of {model} {dtype} (shipped: {', '.join(names())}); calibrate makes one, "
         "--profile takes it"
     )
+
+
+def same_dtype(one: str, other: str) -> bool:
+    """Return whether two words mean one dtype: what a checkpoint calls q4 is 4bit where its costs were published.
+
+    >>> same_dtype("4bit", "q4"), same_dtype("q4", "q8")
+    (True, False)
+    """
+    plain, again = (re.sub(r"^(\d+)bit$", r"q\1", word) for word in (one, other))
+    return plain == again
 
 
 def sampler_of(header: Mapping[str, Any]) -> Sampler:
@@ -46,16 +61,19 @@ def sampler_of(header: Mapping[str, Any]) -> Sampler:
     raise ReplayError(f"the trace's sampler cannot be repeated (got {said!r})")
 
 
-def mismatches(
-    header: Mapping[str, Any], engine: Mapping[str, Any], profile: Profile, machine: Machine
-) -> Iterator[str]:
-    """Yield what speaks against replaying a trace on an engine and holding a profile against it."""
+def mismatches(header: Mapping[str, Any], engine: Mapping[str, Any], profile: Profile) -> Iterator[str]:
+    """Yield what speaks against replaying a trace on an engine and holding a profile against it.
+
+    Args:
+        header: of the trace.
+        engine: what the engine says of itself and its machine, as far as it is known; see `session.said_by`.
+        profile: what is held against it.
+    """
     for name in ("model", "tokenizer_sha256"):
         if name in header and name in engine and header[name] != engine[name]:
             yield f"the trace is of another {_WORDS[name]} than the engine's ({header[name]!r} and {engine[name]!r})"
-    same_dtype = header.get("dtype") == engine.get("dtype")
     if (
-        same_dtype
+        header.get("dtype") == engine.get("dtype")
         and not _converted(header, engine)
         and header.get("weights_sha256", engine.get("weights_sha256")) != engine.get("weights_sha256")
     ):
@@ -67,12 +85,18 @@ def mismatches(
     known = about["weights_sha256"]
     # A named model's weights are converted on each machine; see `_converted`.
     named = engine.get("checkpoint") in checkpoints.NAMES
-    if known and not named and profile.dtype == engine.get("dtype") and known != engine.get("weights_sha256", known):
+    if (
+        known
+        and not named
+        and same_dtype(profile.dtype, engine.get("dtype", ""))
+        and known != engine.get("weights_sha256", known)
+    ):
         yield "the profile is of other weights than the engine's, of the same name and dtype"
-    if profile.machine.chip != machine.chip:
-        yield f"the profile is of another machine than this ({profile.machine.chip!r} and {machine.chip!r})"
-    elif profile.machine.cores and profile.machine.cores != machine.cores:
-        yield f"the profile is of another machine than this ({profile.machine.cores} cores and {machine.cores})"
+    machine = profile.machine
+    if "chip" in engine and machine.chip != engine["chip"]:
+        yield f"the profile is of another machine than the engine's ({machine.chip!r} and {engine['chip']!r})"
+    elif machine.cores and machine.cores != engine.get("cores", machine.cores):
+        yield f"the profile is of another machine than the engine's ({machine.cores} cores and {engine['cores']})"
     elif about["device"] and about["device"] != engine.get("device"):
         yield f"the profile is of another device than the engine's ({about['device']!r} and {engine.get('device')!r})"
 
@@ -94,16 +118,15 @@ def other_dtypes(header: Mapping[str, Any], engine: Mapping[str, Any], profile: 
     dtype = engine.get("dtype")
     if header.get("dtype", dtype) != dtype:
         yield f"recorded in {header['dtype']}, replayed in {dtype}: another reply would be no surprise"
-    if profile.dtype != dtype:
+    if not same_dtype(profile.dtype, str(dtype)):
         yield f"the profile is of another dtype than the engine's ({profile.dtype!r} and {dtype!r})"
 
 
-def other_blas(profile: Profile, blas: str) -> str | None:
-    """Return a line where another library multiplies than when the profile was measured."""
+def other_blas(profile: Profile, blas: str) -> Iterator[str]:
+    """Yield a line where another library multiplies than when the profile was measured."""
     measured = profile.provenance.blas if profile.provenance else None
-    if measured in (None, UNKNOWN, blas) or blas == UNKNOWN:
-        return None
-    return f"the profile was measured with another BLAS ({measured}, now {blas})"
+    if measured not in (None, UNKNOWN, blas) and blas != UNKNOWN:
+        yield f"the profile was measured with another BLAS ({measured}, now {blas})"
 
 
 def recorded_alike(header: Mapping[str, Any], engine: Mapping[str, Any]) -> bool:

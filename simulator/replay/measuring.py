@@ -1,4 +1,4 @@
-"""What an engine has to pass before anything is measured, and measuring until it is done or somebody interrupts."""
+"""What an engine has to pass before anything is measured, and measuring until it is done or something stops it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calibration import Profile, checkpoints, this_machine
-from calibration.engine import Engine
+from calibration import Profile, checkpoints
+from calibration.engine import Engine, EngineError
+from calibration.profile import UNKNOWN
 from calibration.progress import counted
-from simulator import console
+from calibration.resources import enough_memory
 from simulator.replay import matching
 from simulator.replay.errors import ReplayError
-from simulator.replay.session import Session, Setup, measure
+from simulator.replay.session import Session, Setup, measure, said_by
+
+INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True)
@@ -33,37 +36,50 @@ class Checks:
             ReplayError: it does not belong to a trace or the profile.
         """
         engine = checkpoints.open_engine(self.setup.model, self.setup.dtype)
-        found = engine.provenance()
         matching.check_tokens(self.setup.requests, engine)
-        machine = this_machine.machine()
+        self.notes(said_by(engine))
+        return engine
+
+    def notes(self, engine: Mapping[str, Any]) -> list[str]:
+        """Return what a report must say of trace, profile and an engine that is open, or was in an earlier session.
+
+        Args:
+            engine: what it says of itself and its machine.
+
+        Raises:
+            ReplayError: they do not belong together, and nobody allowed it.
+        """
         wrong: list[str] = []
         noted: list[str] = []
         for header in self.headers:
-            wrong += matching.mismatches(header, found, self.profile, machine)
-            noted += matching.other_dtypes(header, found, self.profile)
+            wrong += matching.mismatches(header, engine, self.profile)
+            noted += matching.other_dtypes(header, engine, self.profile)
         if self.setup.mode == "free":
             wrong += noted
         if wrong and not self.allow_mismatch:
             raise ReplayError(f"{wrong[0]}; --allow-mismatch replays it anyway")
-        if blas := matching.other_blas(self.profile, this_machine.blas()):
-            noted.append(blas)
-        for line in dict.fromkeys([*wrong, *noted]):
-            console.note(line)
-        return engine
+        noted += matching.other_blas(self.profile, engine.get("blas", UNKNOWN))
+        return list(dict.fromkeys([*wrong, *noted]))
 
 
-def finished(session: Session, checks: Checks) -> bool:
-    """Measure what is missing and return whether nobody interrupted.
+def finished(session: Session, checks: Checks) -> str | None:
+    """Measure what is missing; return what stopped it, None when nothing did.
 
     Raises:
         EngineError: the engine cannot be opened, or takes no such context.
-        ReplayError: interrupted before one repeat of any request was complete, or the engine does not pass.
+        ReplayError: stopped before one repeat of any request was complete, or the engine does not pass.
     """
+    before = session.left
     try:
-        with counted(session.left, "measuring") as done:
+        with counted(before, "measuring") as done, enough_memory():
             measure(session, checks.open, done)
     except KeyboardInterrupt:
         if not session.repeats:
             raise ReplayError("interrupted before every run was measured once; with --save it goes on") from None
-        return False
-    return True
+        return INTERRUPTED
+    except (EngineError, ReplayError) as error:
+        # A refusal comes before anything is measured; what was measured since is reported all the same.
+        if not session.repeats or session.left == before > 0:
+            raise
+        return str(error)
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,8 @@ import numpy as np
 from policies import Policy
 from simulator.recorded import Recording
 from simulator.records import COUNTERS
-from simulator.replay.parity import Comparison
-from simulator.replay.robust import Estimate, Times, by_kind, estimate, quotient, totals
+from simulator.replay.parity import SAME, Comparison, Parity
+from simulator.replay.robust import Estimate, Sums, by_kind, estimate, quotient, totals
 from simulator.replay.session import AGAIN, PLAIN, Session
 from simulator.run import Run, ratio
 from simulator.schedule import Schedule
@@ -78,6 +78,12 @@ class Outcome:
     prefill_s: float
     comparison: Comparison | None
     """Of a free reply with plain decoding's and the recorded one; None when forced, or as long as nobody knows."""
+    plain_parity: Parity
+    """Of plain decoding with itself."""
+    unlike: int
+    """Repeats that do not count, because the engine did or said something else in them."""
+    scale: float
+    """Tokens that plain decoding said for each of the policy's."""
 
     @property
     def differences(self) -> dict[str, tuple[int, int]]:
@@ -104,9 +110,11 @@ class Outcome:
             "error": self.error,
             "null_speedup": null.median,
             "null_interval": [null.low, null.high],
+            "unlike_repeats": self.unlike,
             "counters_equal": self.same_steps,
             "differences": {name: list(pair) for name, pair in self.differences.items()},
             **(self.comparison.document() if self.comparison else {"parity": None, "recording": None}),
+            "plain_parity": self.plain_parity.document() if self.comparison else None,
             "by_kind": [part.document() for part in self.by_kind],
             "plain_by_kind": [part.document() for part in self.plain_by_kind],
         }
@@ -125,62 +133,67 @@ def outcome(
         resampled: the same with costs drawn again out of the profile's samples.
     """
     request = recording.request
+    arm = str(policy)
     run = simulate(recording, policy, clocks)
-    schedules = {arm: session.schedule(request, arm) for arm in (PLAIN, str(policy))}
+    plain, schedule = session.schedule(request, PLAIN), session.schedule(request, arm)
+    scale = session.scale(request, arm)
+    of_plain = session.comparison(request, PLAIN)
     return Outcome(
         run=run,
-        schedule=schedules[str(policy)],
-        predicted_speedup=_predicted(schedules, str(policy), recording.prompt_tokens, [clocks, *resampled]),
+        schedule=schedule,
+        predicted_speedup=_predicted(plain, schedule, scale, recording.prompt_tokens, [clocks, *resampled]),
         measured=measured(session, [request], policy),
-        by_kind=_kinds(session, request, str(policy), clocks),
+        by_kind=_kinds(session, request, arm, clocks),
         plain_by_kind=_kinds(session, request, PLAIN, clocks),
         prefill_s=session.prefill_s(request),
-        comparison=session.comparison(request, policy),
+        comparison=session.comparison(request, arm),
+        plain_parity=of_plain.parity if of_plain else SAME,
+        unlike=session.unlike(request),
+        scale=scale,
     )
 
 
 def measured(session: Session, requests: Sequence[Request], policy: Policy) -> Measured:
-    """Return the robust times of a policy over some requests together."""
-    names = {"plain": PLAIN, "again": AGAIN, "policy": str(policy)}
-    repeats = min(session.complete(request) for request in requests)
-    arms: dict[str, Times] = {
-        short: np.concatenate([session.times(request, arm)[:repeats] for request in requests], axis=1)
-        for short, arm in names.items()
-    }
+    """Return the robust times of a policy over some requests together: of as many repeats as all of them have.
 
-    sums = totals(arms)
+    Speedups are those of equally many tokens: a free reply that became longer or shorter than plain decoding's counts
+    token for token.
+    """
+    own = str(policy)
+    repeats = min(len(session.alike(request)) for request in requests)
+    # The same repeats are drawn for every request, so what is drawn may be added up.
+    sums = [totals({arm: session.times(request, arm)[:repeats] for arm in (PLAIN, AGAIN, own)}) for request in requests]
+
+    def total(arm: str, *, scaled: bool = False) -> Sums:
+        scales = [session.scale(request, arm) if scaled else 1.0 for request in requests]
+        found: Sums = np.sum([one[arm] * scale for one, scale in zip(sums, scales, strict=True)], axis=0)
+        return found
+
     return Measured(
-        decode_s=estimate(sums["policy"]),
-        plain_decode_s=estimate(sums["plain"]),
-        decode_speedup=estimate(quotient(sums["plain"], sums["policy"])),
-        null_speedup=estimate(quotient(sums["plain"], sums["again"])),
+        decode_s=estimate(total(own)),
+        plain_decode_s=estimate(total(PLAIN)),
+        decode_speedup=estimate(quotient(total(PLAIN), total(own, scaled=True))),
+        null_speedup=estimate(quotient(total(PLAIN), total(AGAIN, scaled=True))),
         repeats=repeats,
     )
 
 
-def together(outcomes: Sequence[Outcome]) -> tuple[float, float]:
-    """Return the predicted speedup of all requests together and the measured one's counterpart: plain over policy.
-
-    The first is by the profile, the second by the medians measured; both of summed decode times.
-    """
-    predicted = ratio(
+def predicted_speedup(outcomes: Sequence[Outcome]) -> float:
+    """Return the decode speedup of all requests together by the profile, of summed times of equally many tokens."""
+    found = ratio(
         sum(part.predicted_s for one in outcomes for part in one.plain_by_kind),
-        sum(part.predicted_s for one in outcomes for part in one.by_kind),
+        sum(part.predicted_s * one.scale for one in outcomes for part in one.by_kind),
     )
-    real = ratio(
-        sum(part.measured_s for one in outcomes for part in one.plain_by_kind),
-        sum(part.measured_s for one in outcomes for part in one.by_kind),
-    )
-    return predicted or 1.0, real or 1.0
+    return found or 1.0
 
 
 def _predicted(
-    schedules: Mapping[str, Schedule], policy: str, prompt_tokens: int, clocks: Sequence[TwoClocks]
+    plain: Schedule, schedule: Schedule, scale: float, prompt_tokens: int, clocks: Sequence[TwoClocks]
 ) -> Estimate:
     found = []
     for one in clocks:
-        plain_s, policy_s = (one.decode_s(schedules[arm].events, prompt_tokens) for arm in (PLAIN, policy))
-        found.append(ratio(plain_s, policy_s) or 1.0)
+        plain_s, policy_s = (one.decode_s(steps.events, prompt_tokens) for steps in (plain, schedule))
+        found.append(ratio(plain_s, policy_s * scale) or 1.0)
     return estimate(np.array(found))
 
 

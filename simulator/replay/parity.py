@@ -32,7 +32,7 @@ class Parity:
     """How a reply compares with one that was decoded plainly."""
 
     verdict: str
-    """`same`, `near-tie` or `differs`."""
+    """One of `VERDICTS`."""
     position: int | None = None
     """The first place in the reply where they differ."""
     tokens: Tokens | None = None
@@ -68,6 +68,13 @@ class Parity:
 
 
 SAME = Parity("same")
+VERDICTS = ("same", "near-tie", "differs")
+"""The worse the later."""
+
+
+def severity(parity: Parity) -> int:
+    """Return how bad a verdict is; the larger the worse."""
+    return VERDICTS.index(parity.verdict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from typing import Any
 from calibration import Profile
 from policies import Policy
 from simulator.recorded import Recording
-from simulator.replay.outcome import Outcome, measured, outcome, together
+from simulator.replay.outcome import Measured, Outcome, measured, outcome, predicted_speedup
 from simulator.replay.parity import SAME
+from simulator.replay.robust import Estimate
 from simulator.replay.session import Mode, Session
 from simulator.report import Row, table
 from simulator.results import Result
@@ -27,12 +28,18 @@ class Answer:
     """The simulation, with what was measured in its records."""
     outcomes: tuple[Outcome, ...]
     """One a request."""
+    together: Measured
+    """All requests."""
+
+    @property
+    def predicted_speedup(self) -> float:
+        """The decode speedup of all requests together by the profile."""
+        return predicted_speedup(self.outcomes)
 
     @property
     def error(self) -> float:
         """Predicted over measured speedup of all requests together, less 1."""
-        predicted, real = together(self.outcomes)
-        return predicted / real - 1
+        return self.predicted_speedup / self.together.decode_speedup.median - 1
 
     def defects(self, excused: bool) -> list[str]:
         """Return what must not be, a line each.
@@ -44,6 +51,10 @@ class Answer:
         for one in self.outcomes:
             where = f"{self.policy}, request {one.run.request.id!r}"
             compared = one.comparison
+            if one.plain_parity.verdict == "differs":
+                found.append(
+                    f"request {one.run.request.id!r}: plain decoding does not repeat itself: {one.plain_parity}"
+                )
             if compared and compared.parity.verdict == "differs":
                 found.append(f"{where}: the reply is not plain decoding's: {compared.parity}")
             elif compared and compared.recording.verdict == "differs" and not excused:
@@ -65,23 +76,30 @@ def answers(
         for one in outcomes:
             result.add(one.run, events=True)
             result.records[-1] |= one.document()
-        found.append(Answer(policy, result, outcomes))
+        found.append(Answer(policy, result, outcomes, measured(session, session.requests, policy)))
     return found
 
 
-def document(session: Session, answer: Answer, profile: Profile, notes: Sequence[str]) -> dict[str, Any]:
+def document(
+    session: Session, answer: Answer, profile: Profile, notes: Sequence[str], defects: Sequence[str]
+) -> dict[str, Any]:
     """Return the JSON document of one policy."""
     found = answer.result.document(profile.name, notes)
-    predicted, _ = together(answer.outcomes)
-    sums = measured(session, session.requests, answer.policy)
     found["total"] |= {
-        "measured": sums.document(),
-        "predicted_decode_speedup": predicted,
+        "measured": answer.together.document(),
+        "predicted_decode_speedup": answer.predicted_speedup,
         "error": answer.error,
-        "null_speedup": sums.null_speedup.median,
+        "null_speedup": answer.together.null_speedup.median,
     }
     setup = session.setup
-    return found | {"mode": setup.mode, "repeats": session.repeats, "engine": session.engine, "seed": setup.seed}
+    return found | {
+        "mode": setup.mode,
+        "repeats": session.repeats,
+        "missing_runs": session.left,
+        "engine": session.engine,
+        "seed": setup.seed,
+        "defects": list(defects),
+    }
 
 
 def text(session: Session, found: Sequence[Answer]) -> str:
@@ -96,7 +114,7 @@ def text(session: Session, found: Sequence[Answer]) -> str:
         f"mlx-lm {engine.get('mlx_lm')}",
     ]
     blocks = ["\n".join(lines), _requests(session, found), *(_kinds(answer) for answer in found)]
-    return "\n\n".join([*blocks, "\n".join(_closing(session, answer) for answer in found)])
+    return "\n\n".join([*blocks, "\n".join(map(_closing, found))])
 
 
 def _requests(session: Session, found: Sequence[Answer]) -> str:
@@ -113,7 +131,7 @@ def _requests(session: Session, found: Sequence[Answer]) -> str:
             (
                 one.run.request.id,
                 str(answer.policy),
-                *(f"{figure:.3f}" for speedup in speedups for figure in (speedup.median, speedup.low, speedup.high)),
+                *(figure for speedup in speedups for figure in (f"{speedup.median:.3f}", *_interval(speedup))),
                 _percent(one.error),
                 f"{one.measured.null_speedup.median:.3f}",
                 "equal" if one.same_steps else "differ",
@@ -121,6 +139,11 @@ def _requests(session: Session, found: Sequence[Answer]) -> str:
             )
         )
     return "decode speedup, the worst first\n" + table(rows)
+
+
+def _interval(speedup: Estimate) -> tuple[str, str]:
+    """Return both ends, if there was anything to draw again: several repeats, or the samples of a profile."""
+    return (f"{speedup.low:.3f}", f"{speedup.high:.3f}") if speedup.low < speedup.high else ("-", "-")
 
 
 def _reply(one: Outcome, mode: Mode) -> str:
@@ -152,12 +175,12 @@ def _kinds(answer: Answer) -> str:
     return table(rows)
 
 
-def _closing(session: Session, answer: Answer) -> str:
-    predicted, _ = together(answer.outcomes)
-    speedup = measured(session, session.requests, answer.policy).decode_speedup
+def _closing(answer: Answer) -> str:
+    speedup = answer.together.decode_speedup
+    low, high = _interval(speedup)
     return (
-        f"{answer.policy}: {predicted:.3f} times plain decoding predicted, {speedup.median:.3f} measured "
-        f"({speedup.low:.3f} to {speedup.high:.3f}); the prediction is off by {_percent(answer.error)}"
+        f"{answer.policy}: {answer.predicted_speedup:.3f} times plain decoding predicted, {speedup.median:.3f} measured"
+        f"{'' if low == '-' else f' ({low} to {high})'}; the prediction is off by {_percent(answer.error)}"
     )
 
 

@@ -22,6 +22,8 @@ COVERED = (2.5, 97.5)
 
 Times = NDArray[np.float64]
 """Seconds, a row a repeat and a column a step."""
+Sums = NDArray[np.float64]
+"""Seconds of a whole run, as measured and then with the repeats drawn again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,10 @@ def by_kind(events: Sequence[Event], seconds: Sequence[float]) -> dict[str, tupl
     return dict(sorted(found.items(), key=lambda item: kind_order(item[0])))
 
 
-def totals(arms: Mapping[str, Times], seed: int = 0) -> dict[str, NDArray[np.float64]]:
+def totals(arms: Mapping[str, Times], seed: int = 0) -> dict[str, Sums]:
     """Return every run's total, as measured and then with the repeats drawn again, the same ones for all runs.
+
+    Calls with the same seed and as many repeats draw the same, too.
 
     Args:
         arms: times by run, equally many repeats each.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -17,10 +17,10 @@ from policies.plain import Plain
 from simulator.replay import parity
 from simulator.replay.errors import ReplayError
 from simulator.replay.execution import BEYOND, Choice, Reply, Script
-from simulator.replay.parity import Comparison
+from simulator.replay.parity import Comparison, severity
 from simulator.replay.robust import Times
 from simulator.replay.store import Line, Store
-from simulator.schedule import Schedule, read_codes
+from simulator.schedule import Schedule
 from traces import Request
 
 GREEDY = Sampler()
@@ -39,7 +39,7 @@ class Setup:
     """What a session measures."""
 
     trace: str
-    """What a report calls the trace."""
+    """What a report calls the trace; no part of what makes two sessions one, for a trace may lie elsewhere."""
     model: str
     """As `--model` was given."""
     dtype: str | None
@@ -94,7 +94,6 @@ class Setup:
         for request in self.requests:
             said.update(request.id.encode() + request.prompt.tobytes() + request.reply.tobytes())
         return {
-            "trace": self.trace,
             "said_sha256": said.hexdigest(),
             "model": self.model,
             "dtype": self.dtype,
@@ -126,78 +125,113 @@ class Session:
     @property
     def left(self) -> int:
         """How many runs are still to be measured."""
-        return sum(1 for request in self.setup.requests for _ in self._missing(request))
+        return sum(len(self._missing(request)) for request in self.setup.requests) * len(self.setup.arms)
 
     @property
     def unfinished(self) -> tuple[Request, ...]:
         """Those of which a run is missing, or of whose free replies nobody knows yet how they compare."""
-        return tuple(
-            request
-            for request in self.setup.requests
-            if any(True for _ in self._missing(request)) or self._uncompared(request)
-        )
+        return tuple(request for request in self.setup.requests if self._missing(request) or self._uncompared(request))
 
     @property
     def requests(self) -> tuple[Request, ...]:
         """Those of which at least one repeat is complete."""
-        return tuple(request for request in self.setup.requests if self.complete(request))
+        return tuple(request for request in self.setup.requests if self._complete(request))
 
     @property
     def repeats(self) -> int:
-        """Repeats that are complete for all of `requests`."""
-        return min((self.complete(request) for request in self.requests), default=0)
+        """Repeats whose times count for all of `requests`."""
+        return min((len(self.alike(request)) for request in self.requests), default=0)
 
-    def complete(self, request: Request) -> int:
-        """Return the repeats of a request in which every arm was measured."""
-        repeat = 0
-        while all((request.id, repeat, arm) in self._store.lines for arm in self.setup.arms):
-            repeat += 1
-        return repeat
+    def alike(self, request: Request) -> list[int]:
+        """Return the repeats of a request whose times count: those in which every arm did and said the same.
 
-    def line(self, request: Request, arm: str, repeat: int = 0) -> Line:
-        """Return one measured run."""
-        return self._store.lines[request.id, repeat, arm]
+        All do where the engine repeats itself. Where it does not, times of different steps cannot be taken together,
+        and the outcome that most repeats share stands for all.
+        """
+        found: dict[tuple[tuple[str, tuple[int, ...]], ...], list[int]] = {}
+        for repeat in range(self._complete(request)):
+            lines = (self._store.lines[request.id, repeat, arm] for arm in self.setup.arms)
+            found.setdefault(tuple((line.codes, line.reply) for line in lines), []).append(repeat)
+        return max(found.values(), key=len, default=[])
+
+    def unlike(self, request: Request) -> int:
+        """Return how many complete repeats of a request do not count."""
+        return self._complete(request) - len(self.alike(request))
+
+    def line(self, request: Request, arm: str) -> Line:
+        """Return one measured run of an arm that stands for all that count."""
+        return self._store.lines[request.id, self.alike(request)[0], arm]
+
+    def said(self, request: Request, *arms: str) -> list[Line]:
+        """Return one measured run for each different reply of some arms, that of the repeats that count first."""
+        lines = [
+            self._store.lines[request.id, repeat, arm] for arm in arms for repeat in range(self._complete(request))
+        ]
+        return list({line.reply: line for line in [*lines, self.line(request, arms[0])][::-1]}.values())
 
     def schedule(self, request: Request, arm: str) -> Schedule:
         """Return what an arm did."""
-        line = self.line(request, arm)
-        return Schedule(read_codes(line.codes), line.paused_rounds, line.shadow_confirmations)
+        return self.line(request, arm).schedule
 
     def times(self, request: Request, arm: str) -> Times:
-        """Return an arm's step times over the complete repeats.
-
-        Raises:
-            ReplayError: two repeats did not do or say the same, which equal runs of one engine always do.
-        """
-        lines = [self.line(request, arm, repeat) for repeat in range(self.complete(request))]
-        first = self.line(request, PLAIN) if arm == AGAIN else lines[0]
-        for repeat, line in enumerate(lines):
-            if (line.codes, line.reply) != (first.codes, first.reply):
-                what = "took other steps" if line.codes != first.codes else "said something else"
-                raise ReplayError(
-                    f"request {request.id!r}: {arm} {what} in repeat {repeat} than before; "
-                    "the engine does not repeat itself"
-                )
+        """Return an arm's step times, a row for each repeat that counts."""
+        lines = [self._store.lines[request.id, repeat, arm] for repeat in self.alike(request)]
         return np.array([line.seconds for line in lines], dtype=np.float64)
 
-    def comparison(self, request: Request, policy: Policy) -> Comparison | None:
-        """Return how a free reply compared; None when forced, or as long as nobody knows."""
-        return self._store.comparisons.get((request.id, str(policy)))
+    def scale(self, request: Request, arm: str) -> float:
+        """Return how many tokens plain decoding said for each of an arm's, that of the prefill left out.
+
+        Times of replies that became different are compared by it, token for token.
+        """
+        plain, own = (max(1, len(self.line(request, one).reply) - 1) for one in (PLAIN, arm))
+        return plain / own
+
+    def comparison(self, request: Request, arm: str) -> Comparison | None:
+        """Return how an arm's free replies compared, the worst of its repeats.
+
+        None when forced, as long as nobody knows, and of plain decoding that repeats itself.
+        """
+        return self._store.comparisons.get((request.id, arm, self._compared(request, arm)))
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what a report must say of the repeats."""
+        return [
+            f"request {request.id!r}: {count} of {self._complete(request)} repeats do not count, because the engine "
+            "did not repeat itself"
+            for request in self.requests
+            if (count := self.unlike(request))
+        ]
 
     def prefill_s(self, request: Request) -> float:
         """Return the measured seconds of a request's prefill."""
         return self._store.prefills[request.id]
 
-    def _uncompared(self, request: Request) -> list[Policy]:
-        if self.setup.mode == "forced":
-            return []
-        return [policy for policy in self.setup.policies if self.comparison(request, policy) is None]
+    def _complete(self, request: Request) -> int:
+        repeat = 0
+        while self._whole(request, repeat):
+            repeat += 1
+        return repeat
 
-    def _missing(self, request: Request) -> Iterator[tuple[int, str]]:
-        for repeat in range(self.setup.repeats):
-            for arm in self.setup.arms:
-                if (request.id, repeat, arm) not in self._store.lines:
-                    yield repeat, arm
+    def _whole(self, request: Request, repeat: int) -> bool:
+        return all((request.id, repeat, arm) in self._store.lines for arm in self.setup.arms)
+
+    def _uncompared(self, request: Request) -> list[str]:
+        if self.setup.mode == "forced" or not self._complete(request):
+            return []
+        arms = [*map(str, self.setup.policies), *([PLAIN] if len(self.said(request, PLAIN, AGAIN)) > 1 else [])]
+        return [arm for arm in arms if self.comparison(request, arm) is None]
+
+    def _compared(self, request: Request, arm: str) -> str:
+        """Return what a comparison stands for: plain decoding's reply and the arm's, by a hash."""
+        said = hashlib.sha256(repr(self.line(request, PLAIN).reply).encode())
+        for line in self.said(request, *((PLAIN, AGAIN) if arm == PLAIN else (arm,))):
+            said.update(repr(line.reply).encode())
+        return said.hexdigest()
+
+    def _missing(self, request: Request) -> list[int]:
+        """Return the repeats to measure; one that was cut is measured again whole, for its arms take turns."""
+        return [repeat for repeat in range(self.setup.repeats) if not self._whole(request, repeat)]
 
 
 def measure(session: Session, open_engine: Callable[[], Engine], done: Callable[[str], None]) -> None:
@@ -221,11 +255,16 @@ def measure(session: Session, open_engine: Callable[[], Engine], done: Callable[
             return  # another process has just measured it
         engine = open_engine()
         engine.check_rollback(max(map(setup.positions, unfinished)))
-        # The library that multiplies is no part of the engine, but its times are not to be mixed with another's.
-        session._store.said_by({**engine.provenance(), "blas": this_machine.blas()})
+        session._store.said_by(said_by(engine))
         warm(engine, setup, unfinished[0])
         for request in unfinished:
             _measure(session, engine, request, done)
+
+
+def said_by(engine: Engine) -> dict[str, object]:
+    """Return what an engine says of itself, and whose times it makes: the library that multiplies, and the machine."""
+    machine = this_machine.machine()
+    return {**engine.provenance(), "blas": this_machine.blas(), "chip": machine.chip, "cores": machine.cores}
 
 
 def _measure(session: Session, engine: Engine, request: Request, done: Callable[[str], None]) -> None:
@@ -241,13 +280,10 @@ def _measure(session: Session, engine: Engine, request: Request, done: Callable[
         word = Choice(request, engine.eos, setup.beyond(request))
         if first in engine.eos:
             raise ReplayError(f"request {request.id!r}: the model ends its reply before the first token")
-    missing: dict[int, list[str]] = {}
-    for repeat, arm in session._missing(request):
-        missing.setdefault(repeat, []).append(arm)
-    for repeat, arms in missing.items():
-        replies = [Reply(engine, request, setup.arms[arm], setup.costs, word, first=first) for arm in arms]
+    for repeat in session._missing(request):
+        replies = [Reply(engine, request, policy, setup.costs, word, first=first) for policy in setup.arms.values()]
         _take_turns(replies, setup.turn_tokens, random.Random(f"{setup.seed} {request.id} {repeat}"))
-        for arm, reply in zip(arms, replies, strict=True):
+        for arm, reply in zip(setup.arms, replies, strict=True):
             store.keep((request.id, repeat, arm), reply.execution, setup.mode == "free")
             done(request.id)
     engine.trim(engine.context - len(request.prompt))
@@ -263,15 +299,16 @@ def _take_turns(replies: Sequence[Reply], tokens: int, order: random.Random) -> 
 
 
 def _compare(session: Session, engine: Engine, request: Request) -> None:
+    """Compare every different reply of every arm, plain decoding's with its own where it does not repeat itself."""
     prompt: list[int] = request.prompt.tolist()
-    plain = session.line(request, PLAIN).reply
-    for policy in session._uncompared(request):
-        reply = session.line(request, str(policy)).reply
-        events = session.schedule(request, str(policy)).steps
-        with_plain, with_recording = (
-            parity.compare(engine, prompt, said, reply, events) for said in (plain, request.reply.tolist())
+    replies = session.line(request, PLAIN).reply, request.reply.tolist()
+    for arm in session._uncompared(request):
+        lines = session.said(request, *((PLAIN, AGAIN) if arm == PLAIN else (arm,)))
+        worst = (
+            max((parity.compare(engine, prompt, said, line.reply, line.schedule.steps) for line in lines), key=severity)
+            for said in replies
         )
-        session._store.judged(request.id, str(policy), Comparison(with_plain, with_recording))
+        session._store.judged(request.id, arm, session._compared(request, arm), Comparison(*worst))
 
 
 def warm(engine: Engine, setup: Setup, request: Request) -> None:

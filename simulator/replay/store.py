@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import gzip
 import json
+import math
 import os
 import zlib
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from typing import IO, Any
 from simulator.replay.errors import ReplayError
 from simulator.replay.execution import Execution
 from simulator.replay.parity import Comparison
-from simulator.schedule import read_codes
+from simulator.schedule import Schedule, read_codes
 
 FORMAT = "breakeven-replay/1"
 DIGITS = 7
@@ -43,6 +44,11 @@ class Line:
     reply: tuple[int, ...] = ()
     """The tokens it emitted; empty when they were forced."""
 
+    @property
+    def schedule(self) -> Schedule:
+        """What it did."""
+        return Schedule(read_codes(self.codes), self.paused_rounds, self.shadow_confirmations)
+
 
 class Store:
     """The runs of one session by request, repeat and arm."""
@@ -54,7 +60,8 @@ class Store:
 
     def _forget(self) -> None:
         self.lines: dict[Key, Line] = {}
-        self.comparisons: dict[tuple[str, str], Comparison] = {}
+        self.comparisons: dict[tuple[str, str, str], Comparison] = {}
+        """By request, arm and a hash of the replies that were compared."""
         self.prefills: dict[str, float] = {}
         self.engine: dict[str, Any] = {}
         self._begun = False
@@ -86,7 +93,7 @@ class Store:
         for number, entry in enumerate(rest, start=2):
             try:
                 self._take(entry)
-            except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
                 raise ReplayError(f"{self._path}:{number}: is no line of a replay ({error!r})") from error
 
     @contextmanager
@@ -145,9 +152,9 @@ class Store:
         }
         self._add(entry | ({"reply": list(run.reply)} if with_reply else {}))
 
-    def judged(self, request: str, policy: str, comparison: Comparison) -> None:
-        """Keep how a reply compared."""
-        self._add({"request": request, "policy": policy, **comparison.document()})
+    def judged(self, request: str, arm: str, said: str, comparison: Comparison) -> None:
+        """Keep how an arm's replies compared; `said` is a hash of these and those."""
+        self._add({"request": request, "policy": arm, "compared_sha256": said, **comparison.document()})
 
     def _add(self, entry: Mapping[str, Any]) -> None:
         self._append(entry)
@@ -157,12 +164,12 @@ class Store:
         if "engine" in entry:
             self.engine = dict(entry["engine"])
         elif "prefill_s" in entry:
-            self.prefills[entry["request"]] = entry["prefill_s"]
+            self.prefills[entry["request"]] = _seconds(entry["prefill_s"])
         elif "parity" in entry:
-            self.comparisons[entry["request"], entry["policy"]] = Comparison.of(entry)
+            self.comparisons[entry["request"], entry["policy"], entry["compared_sha256"]] = Comparison.of(entry)
         else:
             key = entry["request"], int(entry["repeat"]), entry["arm"]
-            seconds = tuple(map(float, entry["seconds"]))
+            seconds = tuple(map(_seconds, entry["seconds"]))
             if len(seconds) != len(read_codes(entry["codes"])):
                 raise ValueError(f"{len(seconds)} times of {entry['codes']!r}")
             self.lines[key] = Line(
@@ -225,8 +232,15 @@ class Store:
     def _parsed(self, number: int, line: str) -> dict[str, Any]:
         try:
             entry = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ReplayError(f"{self._path}:{number}: not JSON ({error})") from error
         if not isinstance(entry, dict):
             raise ReplayError(f"{self._path}:{number}: must be an object")
         return entry
+
+
+def _seconds(value: Any) -> float:
+    found = float(value)
+    if not 0 <= found < math.inf:
+        raise ValueError(f"a time of {value!r}")
+    return found
