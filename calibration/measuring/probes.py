@@ -40,10 +40,8 @@ def samples(engine: Engine, cell: Cell) -> Iterator[Sample]:
         yield cell, sync_s(engine, cell.width)
     elif cell.kind == "pipelined":
         yield cell, pipelined_s(engine, cell.context)
-    elif cell.kind == "submit":
-        yield from _submit(engine, cell)
     else:
-        yield cell, _read_s(engine, LONGER * sync_s(engine, 1))
+        yield from _submit(engine, cell)
 
 
 def sync_s(engine: Engine, width: int) -> float:
@@ -75,7 +73,10 @@ def _step(engine: Engine, work_s: float) -> None:
 
 
 def _submit(engine: Engine, cell: Cell) -> Iterator[Sample]:
-    """Submit one forward to an idle device: building it, the rest of the call, and what is left to wait then."""
+    """Submit one forward to an idle device: building it, the rest of the call, and what is left to wait then.
+
+    Then another, to read what the device has long had.
+    """
     began_s = engine.clock_s()
     build_s = engine.submit(FIRST)
     submitted_s = engine.clock_s()
@@ -85,6 +86,7 @@ def _submit(engine: Engine, cell: Cell) -> Iterator[Sample]:
     yield cell._replace(kind="build"), build_s
     yield cell._replace(kind="submit"), submitted_s - began_s - build_s
     yield cell._replace(kind="wait"), waited_s
+    yield cell._replace(kind="read"), _read_s(engine, LONGER * (submitted_s + waited_s - began_s))
 
 
 def _read_s(engine: Engine, done_s: float) -> float:
