@@ -21,7 +21,7 @@ Item = TypeVar("Item", bound=Named)
 
 def shown(items: Sequence[Item]) -> Iterator[Item]:
     """Yield the items, showing which one is being worked on and how many are done, if anybody can see it."""
-    if not sys.stderr.isatty():
+    if not _seen():
         yield from items
         return
     # Only here: whoever needs no bar need not wait for rich.
@@ -45,7 +45,7 @@ def counted(total: int, title: str) -> Iterator[Callable[[str], None]]:
         total: steps that there will be.
         title: what is said before anything is done; each call says what was.
     """
-    if not sys.stderr.isatty() or not total:
+    if not total or not _seen():
         yield lambda name: None
         return
     # Only here: whoever needs no bar need not wait for rich.
@@ -64,3 +64,8 @@ def counted(total: int, title: str) -> Iterator[Callable[[str], None]]:
     with Progress(*columns, *left, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=total)
         yield lambda name: bar.update(task, description=name, advance=1)
+
+
+def _seen() -> bool:
+    """Return whether a person can see standard error, which may be closed."""
+    return sys.stderr is not None and sys.stderr.isatty()

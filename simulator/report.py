@@ -155,25 +155,34 @@ def _spent(results: Sequence[Result]) -> str:
         rows: list[Row] = [(f"where the time went, {unit}", *(str(result.policy) for result in results))]
         for kind in kinds:
             seconds = [result.spent[kind].seconds if kind in result.spent else 0.0 for result in results]
-            rows.append((kind, *(f"{one * scale:.3f}" for one in seconds)))
-        rows.append(("prefill", *(f"{one['prefill_s'] * scale:.3f}" for one in sums)))
-        rows.append(("total", *(f"{one['total_s'] * scale:.3f}" for one in sums)))
+            rows.append((kind, *(fixed(one * scale) for one in seconds)))
+        rows.append(("prefill", *(fixed(one["prefill_s"] * scale) for one in sums)))
+        rows.append(("total", *(fixed(one["total_s"] * scale) for one in sums)))
         return table(rows)
     spent, whole = results[0].spent, sums[0]
     rows = [("where the time went", "rounds", unit, "share")]
     for kind in kinds:
         part = spent[kind]
-        rows.append((kind, str(part.rounds), f"{part.seconds * scale:.3f}", _share(part.seconds, whole["total_s"])))
+        rows.append((kind, str(part.rounds), fixed(part.seconds * scale), _share(part.seconds, whole["total_s"])))
     prefill_s = whole["prefill_s"]
     rows.append(
-        ("prefill", str(len(results[0].records)), f"{prefill_s * scale:.3f}", _share(prefill_s, whole["total_s"]))
+        ("prefill", str(len(results[0].records)), fixed(prefill_s * scale), _share(prefill_s, whole["total_s"]))
     )
-    rows.append(("total", "", f"{whole['total_s'] * scale:.3f}", ""))
+    rows.append(("total", "", fixed(whole["total_s"] * scale), ""))
     return table(rows)
 
 
 def _share(part: float, whole: float) -> str:
-    return f"{part / whole * 100:.1f} %" if whole else ""
+    return f"{fixed(part / whole * 100, 1)} %" if whole else ""
+
+
+def fixed(value: float, places: int = 3) -> str:
+    """Return a figure with so many decimal places; what rounds to nothing has no sign.
+
+    >>> fixed(-1e-9), fixed(-0.25, 1)
+    ('0.000', '-0.2')
+    """
+    return f"{round(value, places) + 0.0:.{places}f}"
 
 
 def _rate(value: float | None) -> str:

@@ -308,7 +308,7 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path, source: str, text: str,
         (
             ("--import", "x", "--from", "json", "--host-work", "2ms"),
             2,
-            "--host-work is for measuring, which --import is not",
+            "--host-work is for measuring only",
         ),
         (("--import", "x"), 2, "--import FILE and --from mlxcel|llama-batched-bench|json need each other"),
         (("--widths", "one"), 2, "'one' is no list of numbers; write 1..10 or 16,256,1024"),
@@ -318,6 +318,8 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path, source: str, text: str,
         (("-o", "/tmp"), 1, "/tmp: cannot be written (it is a directory)"),
         (("-o", ".", "--name", "m"), 1, "'.': cannot be written (it is a directory)"),
         (("-o", "/", "--name", "m"), 1, "'/': cannot be written (it is a directory)"),
+        (("--chip", "M4"), 2, "--chip is for --import only"),
+        (("--widths", "3..1"), 2, "'3..1' is no list of numbers; write 1..10 or 16,256,1024"),
         (("--widths", "1.."), 2, "'1..' is no list of numbers; write 1..10 or 16,256,1024"),
         (("--widths", "1..99999999999"), 2, "'1..99999999999' holds more numbers than there are contexts (1048576)"),
         (("-o", "/dev/null", "--force", "--name", "m"), 1, "/dev/null: is no regular file"),
@@ -385,7 +387,10 @@ def test_samples_that_contradict_each_other_are_kept_and_the_older_ones_too(tmp_
     output.samples.write_text("older")
     costs = Costs("m", range(1, 100), {1: 0.01, 2: 0.02})
 
-    with pytest.raises(ProfileError, match=r"; the samples are kept in .*/p\.samples\.refused\.json$"):
+    with pytest.raises(
+        ProfileError,
+        match=r"; use more --rounds or a quieter machine \(the samples are kept in .*/p\.samples\.refused\.json\)$",
+    ):
         calibrated(Odd({}, costs), Plan((1, 2), (16,), 2), output, "a test")
 
     assert [path.read_text() for path in (output.path, output.samples)] == ["older", "older"]

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from calibration.progress import counted, shown
+from calibration.suites import Prompt
+
 SIMULATE = (sys.executable, "-c", "from simulator.cli import simulate; simulate(prog_name='simulate')")
 STORY = ("--policy", "gated", "--trace", "story")
 
@@ -110,3 +113,11 @@ def test_a_synchronous_run_says_so() -> None:
     done = simulate(*STORY, "--sync")
 
     assert b"the policy's run is never pipelined (--sync)\n" in done.stdout
+
+
+def test_nobody_has_to_listen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+
+    with counted(3, "measuring") as done:
+        done("first")
+    assert [one.id for one in shown([Prompt("first", "said", max_tokens=1)])] == ["first"]

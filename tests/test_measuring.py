@@ -245,6 +245,8 @@ def test_samples_drawn_again_come_to_profiles_about_the_first() -> None:
         ("{}", "KeyError('kind')"),
         ('{"kind": "sync", "width": 1e999, "context": 1, "seconds": []}', "OverflowError("),
         ("[" * 100_000, "RecursionError("),
+        ('{"kind": "read", "width": 1, "context": 16, "seconds": []}', "read width 1 at context 16 has []"),
+        ('{"kind": "read", "width": 1, "context": 16, "seconds": [NaN]}', "read width 1 at context 16 has [nan]"),
     ],
 )
 def test_a_file_that_holds_no_samples_is_refused(tmp_path: Path, cells: str, why: str) -> None:

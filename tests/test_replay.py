@@ -117,6 +117,10 @@ def test_the_report_ends_with_the_answer_and_can_be_rebuilt_from_what_was_saved(
     assert first.stdout == again.stdout
     assert first.stdout.splitlines()[-1].startswith("gated: ")
     assert "the prediction is off by" in first.stdout.splitlines()[-1]
+    profile, note, *_ = first.stdout.splitlines()
+    assert profile.startswith("profile  tiny-here: tiny float32 on ")
+    assert note.strip().startswith("measured at context 16")
+    assert "2 requests, forced, 18 recorded tokens, 2 repeats; step times are medians over them" in first.stdout
 
 
 def test_what_was_saved_belongs_to_a_trace_wherever_it_lies(tiny: Path, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from calibration.scripted_engine import ScriptedEngine
 from policies import Policy
 from simulator.replay import ReplayError, Session, Setup, measure
 from simulator.replay.cli import predict
+from simulator.replay.errors import StoppedError
 from simulator.replay.execution import Reply
 from simulator.replay.matching import mismatches, profile_of
 from simulator.replay.parity import SAME, Comparison
@@ -204,7 +205,29 @@ def test_another_setup_is_refused(tmp_path: Path) -> None:
         ),
         (
             '{"request": "copy", "repeat": 0, "arm": "gated", "codes": "S S", "seconds": [1]}',
-            """ValueError("1 times of 'S S'")""",
+            """ValueError("1 times of 'S S', 1.0 s in all")""",
+        ),
+        (
+            '{"request": "copy", "repeat": 0, "arm": "gated", "codes": "S", "seconds": [0]}',
+            """ValueError("1 times of 'S', 0.0 s in all")""",
+        ),
+        (
+            '{"request": "copy", "repeat": 0, "arm": "gated", "codes": "S", "seconds": [1], "reply": [[1], 2]}',
+            "TypeError(",
+        ),
+        (
+            '{"request": "copy", "repeat": 0, "arm": "gated", "codes": "S", "seconds": [1], "reply": [1]}',
+            """ValueError("1 tokens of 'S'")""",
+        ),
+        (
+            '{"request": "copy", "policy": "gated", "compared_sha256": "", "parity": {"verdict": "differs", '
+            '"position": 1, "tokens": [1], "gaps": [1, 2], "largest_difference": 1}, "recording": {"verdict": "same"}}',
+            "ValueError(",
+        ),
+        (
+            '{"request": "copy", "policy": "gated", "compared_sha256": "", "parity": {"verdict": "fine"}, '
+            '"recording": {"verdict": "same"}}',
+            "ValueError(",
         ),
         ('{"request": "copy", "repeat": 1e999, "arm": "gated"}', "OverflowError("),
         (
@@ -226,10 +249,73 @@ def test_a_line_that_no_replay_wrote_is_refused(tmp_path: Path, line: str, why: 
 
 
 def test_a_line_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "rounds.jsonl").write_text("[" * 100_000 + "\n", encoding="utf-8")
+    session(setup(), tmp_path)
+    with (tmp_path / "rounds.jsonl").open("a", encoding="utf-8") as file:
+        file.write("[" * 100_000 + "\n")
 
-    with pytest.raises(ReplayError, match=r"rounds\.jsonl:1: not JSON \("):
+    with pytest.raises(ReplayError, match=r"rounds\.jsonl:\d+: not JSON \("):
         Session(setup(), Store(tmp_path))
+
+
+@pytest.mark.parametrize("content", ["my precious notes", "[1, 2]\n"])
+def test_a_file_that_is_none_of_a_replay_is_left_alone(tmp_path: Path, content: str) -> None:
+    (tmp_path / "rounds.jsonl").write_text(content, encoding="utf-8")
+
+    with pytest.raises(ReplayError, match=r"rounds\.jsonl: is no file of a replay \(it begins "):
+        session(setup(), tmp_path, never)
+    assert (tmp_path / "rounds.jsonl").read_text(encoding="utf-8") == content
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this machine")
+def test_a_device_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "rounds.jsonl").symlink_to("/dev/full")
+
+    with pytest.raises(ReplayError, match=r"rounds\.jsonl: is no regular file$"):
+        session(setup(), tmp_path, never)
+
+
+def test_runs_without_their_prefill_are_refused(tmp_path: Path) -> None:
+    session(setup(), tmp_path)
+    path = tmp_path / "rounds.jsonl"
+    kept = [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if "prefill_s" not in line]
+    path.write_text("".join(kept), encoding="utf-8")
+
+    with pytest.raises(ReplayError, match=r"rounds\.jsonl: has no prefill of request 'copy'$"):
+        Session(setup(), Store(tmp_path))
+
+
+def test_the_same_words_that_end_otherwise_are_another_setup(tmp_path: Path) -> None:
+    session(setup(), tmp_path)
+    asked = replace(setup(), requests=(REQUESTS[0], replace(REQUESTS[1], finish="stop")))
+
+    with pytest.raises(ReplayError, match="was begun with another ends_sha256"):
+        Session(asked, Store(tmp_path))
+
+
+def test_a_reply_that_ends_at_once_holds_up_no_other(tmp_path: Path) -> None:
+    def silent() -> Engine:
+        return ScriptedEngine({tuple(REQUESTS[1].prompt.tolist()): REQUESTS[1].reply.tolist()}, COSTS, end=60)
+
+    for _ in range(2):
+        begun = Session(setup(mode="free"), Store(tmp_path))
+        with pytest.raises(StoppedError, match=r"^request 'copy': the model ends its reply before the first token$"):
+            measure(begun, silent, lambda name: None)
+        assert [one.run.request.id for one in answered(begun)[0].outcomes] == ["prose"]
+
+
+def test_nothing_is_held_against_a_free_reply_that_nobody_compared(tmp_path: Path) -> None:
+    def other() -> Engine:
+        script = {tuple(one.prompt.tolist()): [*one.reply.tolist()[:5], 60, 61] for one in REQUESTS}
+        return ScriptedEngine(script, COSTS, end=99)
+
+    session(setup(("gated",), mode="free"), tmp_path, other)
+    path = tmp_path / "rounds.jsonl"
+    kept = [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if '"parity"' not in line]
+    path.write_text("".join(kept), encoding="utf-8")
+
+    (answer,) = answered(Session(setup(("gated",), mode="free"), Store(tmp_path)))
+
+    assert answer.defects(excused=False) == []
 
 
 @pytest.mark.parametrize("kept", ["", ', "setup": 3'])

@@ -61,10 +61,12 @@ def calibrated(engine: Engine, plan: Plan, output: Output, source: str) -> Calib
         profile = assembling.profile(found.samples, replace(about, notes=tuple(said)))
     except ProfileError as error:
         found.samples.write(output.refused)
-        raise ProfileError(f"{error}; the samples are kept in {output.refused}") from error
+        raise ProfileError(
+            f"{error}; use more --rounds or a quieter machine (the samples are kept in {output.refused})"
+        ) from error
     predicted = measuring.predicted(ScriptedEngine({}, profile.costs()), plan)
     checks = {key: (predicted[key], seconds) for key, seconds in found.checks.items()}
-    return Calibrated(profile, found.samples, said, checks, found.interrupted)
+    return Calibrated(profile, found.samples, profile.notes, checks, found.interrupted)
 
 
 def _provenance(engine: dict[str, object], load: float | None, samples: str) -> Provenance:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from simulator import console
 
 MEASURING = ("widths", "contexts", "rounds", "work_s", "seed")
 """What measuring takes, by the names of the command's parameters."""
+IMPORTING = ("chip", "measured")
+"""What importing takes."""
 
 HELP = """Time a model on this machine and write what its forwards cost as a profile.
 
@@ -49,6 +52,8 @@ def numbers(context: click.Context, option: click.Parameter, text: str) -> tuple
         for part in text.split(","):
             first, dots, last = part.partition("..")
             span = int(first), int(last if dots else first)
+            if span[1] < span[0]:
+                raise ValueError
             if span[1] - span[0] > LONGEST_CONTEXT:
                 raise click.BadParameter(f"{text!r} holds more numbers than there are contexts ({LONGEST_CONTEXT})")
             found += range(span[0], span[1] + 1)
@@ -118,8 +123,7 @@ def calibrate(
     """Parse, measure or import, write, print."""
     if (imported is None) != (source is None):
         raise click.UsageError(f"--import FILE and --from {'|'.join(foreign.SOURCES)} need each other")
-    if source is not None:
-        check_nothing_measured()
+    check_belonging(MEASURING if source else IMPORTING, "measuring" if source else "--import")
     if model is None:
         if source != "json":
             raise click.UsageError("Missing option '--model'")
@@ -152,8 +156,12 @@ def calibrate(
         raise click.ClickException(f"interrupted: kept {found.profile.cost.sync_runs} of {rounds} rounds")
 
 
-def check_nothing_measured() -> None:
-    """Refuse an option that says how to measure where nothing is measured.
+def check_belonging(others: Sequence[str], what: str) -> None:
+    """Refuse an option of the other way to come to a profile.
+
+    Args:
+        others: the parameters of that way.
+        what: that way, as the user calls it.
 
     Raises:
         click.UsageError: naming it.
@@ -161,5 +169,5 @@ def check_nothing_measured() -> None:
     context = click.get_current_context()
     for parameter in context.command.params:
         name = parameter.name or ""
-        if name in MEASURING and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{parameter.opts[0]} is for measuring, which --import is not")
+        if name in others and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[0]} is for {what} only")

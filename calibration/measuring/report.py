@@ -28,7 +28,8 @@ def text(profile: Profile, checks: Checks) -> str:
         lines.append(_row(f"sync width {width}", _cells(table.sync_s[place], spread)))
     lines += ["", *(f"{name:24}{value}" for name, value in _host(profile).items())]
     if checks:
-        lines += ["", "what the time model derives (not inputs)            predicted   measured"]
+        title = f"derived by the time model at context {table.contexts[0]}"
+        lines += ["", f"{title:50}{'predicted':>12}{'measured':>12}"]
         lines += [
             f"{name:50}{predicted_s * 1e3:9.2f} ms{measured_s * 1e3:9.2f} ms"
             f"  {(predicted_s / measured_s - 1) * 100:+.1f} %"

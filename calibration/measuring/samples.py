@@ -82,6 +82,9 @@ def read(path: Path) -> Samples:
             Cell(str(cell["kind"]), int(cell["width"]), int(cell["context"])): [float(one) for one in cell["seconds"]]
             for cell in document["cells"]
         }
+        for cell, seconds in cells.items():
+            if not seconds or not np.all(np.isfinite(seconds)):
+                raise ProfileError(f"{path}: is no file of samples ({cell} has {seconds})")
     except OSError as error:
         raise ProfileError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:

@@ -138,7 +138,7 @@ def replay(
             ]
             console.print_json(documents[0] if len(documents) == 1 else {"runs": documents})
         else:
-            console.print_text(text(session, found))
+            console.print_text(text(session, found, profile, [*costs.notes, *notes], named=profile_name is not None))
     for line in dict.fromkeys([*notes, *(line for lines in defects.values() for line in lines)]):
         console.note(line)
     if stopped:

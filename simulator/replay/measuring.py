@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibration import Profile, checkpoints
-from calibration.engine import Engine, EngineError
+from calibration.engine import Engine
 from calibration.profile import UNKNOWN
 from calibration.progress import counted
 from calibration.resources import enough_memory
 from simulator.replay import matching
-from simulator.replay.errors import ReplayError
+from simulator.replay.errors import ReplayError, StoppedError
 from simulator.replay.session import Session, Setup, measure, said_by
 
 INTERRUPTED = "interrupted"
@@ -69,17 +69,15 @@ def finished(session: Session, checks: Checks) -> str | None:
         EngineError: the engine cannot be opened, or takes no such context.
         ReplayError: stopped before one repeat of any request was complete, or the engine does not pass.
     """
-    before = session.left
     try:
-        with counted(before, "measuring") as done, enough_memory():
+        with counted(session.left, "measuring") as done, enough_memory():
             measure(session, checks.open, done)
     except KeyboardInterrupt:
         if not session.repeats:
             raise ReplayError("interrupted before every run was measured once; with --save it goes on") from None
         return INTERRUPTED
-    except (EngineError, ReplayError) as error:
-        # A refusal comes before anything is measured; what was measured since is reported all the same.
-        if not session.repeats or session.left == before > 0:
+    except StoppedError as error:
+        if not session.repeats:
             raise
         return str(error)
     return None

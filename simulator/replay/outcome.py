@@ -70,6 +70,8 @@ class Outcome:
     """The simulation."""
     schedule: Schedule
     """What the engine did."""
+    forced: bool
+    """Whether it was made to do what the recorded reply implies."""
     predicted_speedup: Estimate
     """The decode speedup of what the engine did, by the profile; its interval is that of the profile's samples."""
     measured: Measured
@@ -141,6 +143,7 @@ def outcome(
     return Outcome(
         run=run,
         schedule=schedule,
+        forced=session.setup.mode == "forced",
         predicted_speedup=_predicted(plain, schedule, scale, recording.prompt_tokens, [clocks, *resampled]),
         measured=measured(session, [request], policy),
         by_kind=_kinds(session, request, arm, clocks),

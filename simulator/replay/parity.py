@@ -9,6 +9,7 @@ same two tokens on top and the gap between these is as small, in both, as what t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -48,11 +49,25 @@ class Parity:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Parity:
-        """Return a parity from its document."""
+        """Return a parity from its document.
+
+        Raises:
+            ValueError: it is none.
+        """
         listed: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
         }
-        return cls(**listed)
+        found = cls(**listed)
+        there = (found.position, found.tokens, found.gaps, found.largest_difference)
+        figures = [one for one in (*(found.gaps or ()), found.largest_difference) if one is not None]
+        if (
+            found.verdict not in VERDICTS
+            or (found.verdict != "same" and None in there)
+            or any(len(pair) != 2 for pair in (found.tokens, found.gaps) if pair is not None)
+            or not all(math.isfinite(one) for one in figures)
+        ):
+            raise ValueError(f"no comparison {dict(document)}")
+        return found
 
     def __str__(self) -> str:
         if self.position is None or self.tokens is None:

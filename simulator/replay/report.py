@@ -13,7 +13,7 @@ from simulator.replay.outcome import Measured, Outcome, measured, outcome, predi
 from simulator.replay.parity import SAME
 from simulator.replay.robust import Estimate
 from simulator.replay.session import Mode, Session
-from simulator.report import Row, table
+from simulator.report import Row, fixed, heading, table
 from simulator.results import Result
 from simulator.run import kind_order
 from simulator.two_clocks import TwoClocks
@@ -59,7 +59,7 @@ class Answer:
                 found.append(f"{where}: the reply is not plain decoding's: {compared.parity}")
             elif compared and compared.recording.verdict == "differs" and not excused:
                 found.append(f"{where}: the reply is not the recorded one: {compared.recording}")
-            if (compared is None or compared.recording == SAME) and not one.same_steps:
+            if (one.forced or (compared and compared.recording == SAME)) and not one.same_steps:
                 found.append(f"{where}: the engine took other steps than the simulation: {_listed(one.differences)}")
         return found
 
@@ -102,19 +102,36 @@ def document(
     }
 
 
-def text(session: Session, found: Sequence[Answer]) -> str:
-    """Return the readable report."""
+def text(session: Session, found: Sequence[Answer], profile: Profile, notes: Sequence[str], named: bool) -> str:
+    """Return the readable report.
+
+    Args:
+        session: what was measured.
+        found: what it says of each policy.
+        profile: what is predicted by.
+        notes: what a report that stands on it must say.
+        named: whether the user named the profile.
+    """
     setup = session.setup
     count = len(session.requests)
     engine = session.engine
     lines = [
-        f"trace    {setup.trace}: {count} request{'s' * (count > 1)}, {setup.mode}, "
-        f"{session.repeats} repeats; step times are medians over them",
+        f"trace    {setup.trace}: {count} request{'s' * (count > 1)}, {setup.mode}, {_tokens(session)}, "
+        f"{session.repeats} repeat{'s' * (session.repeats > 1)}; step times are medians over them",
         f"engine   {engine.get('model')} {engine.get('dtype')} on {engine.get('device')}, mlx {engine.get('mlx')}, "
         f"mlx-lm {engine.get('mlx_lm')}",
     ]
-    blocks = ["\n".join(lines), _requests(session, found), *(_kinds(answer) for answer in found)]
+    blocks = [
+        "\n".join([heading(profile, notes, named), *lines]),
+        _requests(session, found),
+        *(_kinds(answer) for answer in found),
+    ]
     return "\n\n".join([*blocks, "\n".join(map(_closing, found))])
+
+
+def _tokens(session: Session) -> str:
+    count = sum(len(request.reply) for request in session.requests)
+    return f"{count} recorded token{'s' * (count > 1)}"
 
 
 def _requests(session: Session, found: Sequence[Answer]) -> str:
@@ -167,8 +184,8 @@ def _kinds(answer: Answer) -> str:
                 (
                     f"{title}{kind}",
                     str(sum(part.rounds for part in own)),
-                    f"{predicted_s * 1000:.3f}",
-                    f"{measured_s * 1000:.3f}",
+                    fixed(predicted_s * 1000),
+                    fixed(measured_s * 1000),
                     _percent(predicted_s / measured_s - 1) if measured_s else "-",
                 )
             )

@@ -11,11 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from calibration import Costs, this_machine
-from calibration.engine import Engine, Sampler
+from calibration.engine import Engine, EngineError, Sampler
+from calibration.resources import enough_memory
 from policies import UNLIMITED, LookupPolicy, Policy
 from policies.plain import Plain
 from simulator.replay import parity
-from simulator.replay.errors import ReplayError
+from simulator.replay.errors import ReplayError, StoppedError
 from simulator.replay.execution import BEYOND, Choice, Reply, Script
 from simulator.replay.parity import Comparison, severity
 from simulator.replay.robust import Times
@@ -93,8 +94,10 @@ class Setup:
         said = hashlib.sha256()
         for request in self.requests:
             said.update(request.id.encode() + request.prompt.tobytes() + request.reply.tobytes())
+        ends = [(one.id, one.finish, one.max_tokens, one.eligible, one.pipelinable) for one in self.requests]
         return {
             "said_sha256": said.hexdigest(),
+            "ends_sha256": hashlib.sha256(repr(ends).encode()).hexdigest(),
             "model": self.model,
             "dtype": self.dtype,
             "policies": {str(policy): policy.settings for policy in self.policies},
@@ -244,7 +247,8 @@ def measure(session: Session, open_engine: Callable[[], Engine], done: Callable[
 
     Raises:
         EngineError: the model cannot roll back, or a context is longer than it takes.
-        ReplayError: a run cannot be kept, or another process is keeping its own in the same place.
+        ReplayError: another process is keeping its own runs in the same place, or none can be kept.
+        StoppedError: something went wrong on the way; what was measured before is kept.
     """
     setup = session.setup
     if not session.unfinished:
@@ -257,8 +261,15 @@ def measure(session: Session, open_engine: Callable[[], Engine], done: Callable[
         engine.check_rollback(max(map(setup.positions, unfinished)))
         session._store.said_by(said_by(engine))
         warm(engine, setup, unfinished[0])
-        for request in unfinished:
-            _measure(session, engine, request, done)
+        silent = []
+        try:
+            with enough_memory():
+                silent = [request.id for request in unfinished if not _measured(session, engine, request, done)]
+        except (EngineError, ReplayError) as error:
+            raise StoppedError(str(error)) from error
+        if silent:
+            names = ", ".join(map(repr, silent))
+            raise StoppedError(f"request {names}: the model ends its reply before the first token")
 
 
 def said_by(engine: Engine) -> dict[str, object]:
@@ -267,7 +278,8 @@ def said_by(engine: Engine) -> dict[str, object]:
     return {**engine.provenance(), "blas": this_machine.blas(), "chip": machine.chip, "cores": machine.cores}
 
 
-def _measure(session: Session, engine: Engine, request: Request, done: Callable[[str], None]) -> None:
+def _measured(session: Session, engine: Engine, request: Request, done: Callable[[str], None]) -> bool:
+    """Measure what is missing of a request; return whether the model said anything at all."""
     setup, store = session.setup, session._store
     began_s = engine.clock_s()
     engine.prefill(request.prompt.tolist(), setup.sampler)
@@ -279,7 +291,7 @@ def _measure(session: Session, engine: Engine, request: Request, done: Callable[
     else:
         word = Choice(request, engine.eos, setup.beyond(request))
         if first in engine.eos:
-            raise ReplayError(f"request {request.id!r}: the model ends its reply before the first token")
+            return False
     for repeat in session._missing(request):
         replies = [Reply(engine, request, policy, setup.costs, word, first=first) for policy in setup.arms.values()]
         _take_turns(replies, setup.turn_tokens, random.Random(f"{setup.seed} {request.id} {repeat}"))
@@ -288,6 +300,7 @@ def _measure(session: Session, engine: Engine, request: Request, done: Callable[
             done(request.id)
     engine.trim(engine.context - len(request.prompt))
     _compare(session, engine, request)
+    return True
 
 
 def _take_turns(replies: Sequence[Reply], tokens: int, order: random.Random) -> None:

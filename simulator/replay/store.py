@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import gzip
 import json
-import math
+import operator
 import os
 import zlib
 from collections.abc import Iterator, Mapping
@@ -24,6 +24,10 @@ from simulator.replay.parity import Comparison
 from simulator.schedule import Schedule, read_codes
 
 FORMAT = "breakeven-replay/1"
+LONGEST_S = 1e6
+"""No step takes this long."""
+HEAD = f'{{"format": "{FORMAT}"'.encode()
+"""How a file begins."""
 DIGITS = 7
 """Decimal places of a time in seconds; clocks are no better than 0.1 microseconds."""
 
@@ -87,7 +91,7 @@ class Store:
         if not isinstance(kept, dict):
             raise ReplayError(f"{self._path}:1: setup must be an object (got {kept!r})")
         for name, value in self._setup.items():
-            before = kept.get(name)
+            before = kept.get(name, value)  # one that is older than a name says nothing of it
             if before != value:
                 raise ReplayError(f"{self._path}: was begun with another {name} ({before!r}, now {value!r})")
         for number, entry in enumerate(rest, start=2):
@@ -95,6 +99,9 @@ class Store:
                 self._take(entry)
             except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
                 raise ReplayError(f"{self._path}:{number}: is no line of a replay ({error!r})") from error
+        for request, _, _ in self.lines:
+            if request not in self.prefills:
+                raise ReplayError(f"{self._path}: has no prefill of request {request!r}")
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -114,9 +121,9 @@ class Store:
             except OSError:
                 pass  # a file system without locks
             whole = self._read()
+            self._load(whole)
             # A last line that was cut while it was written goes; its run is measured again.
             file.truncate(len(whole.encode()))
-            self._load(whole)
             yield
 
     def said_by(self, engine: Mapping[str, Any]) -> None:
@@ -170,15 +177,14 @@ class Store:
         else:
             key = entry["request"], int(entry["repeat"]), entry["arm"]
             seconds = tuple(map(_seconds, entry["seconds"]))
-            if len(seconds) != len(read_codes(entry["codes"])):
-                raise ValueError(f"{len(seconds)} times of {entry['codes']!r}")
-            self.lines[key] = Line(
-                entry["codes"],
-                seconds,
-                entry["paused_rounds"],
-                entry["shadow_confirmations"],
-                tuple(entry.get("reply", ())),
-            )
+            events = read_codes(entry["codes"])
+            if len(seconds) != len(events) or (events and not sum(seconds)):
+                raise ValueError(f"{len(seconds)} times of {entry['codes']!r}, {sum(seconds)} s in all")
+            reply = tuple(map(operator.index, entry.get("reply", ())))
+            if reply and len(reply) != 1 + sum(event.emitted for event in events):
+                raise ValueError(f"{len(reply)} tokens of {entry['codes']!r}")
+            asked = operator.index(entry["paused_rounds"]), operator.index(entry["shadow_confirmations"])
+            self.lines[key] = Line(entry["codes"], seconds, *asked, reply)
 
     def _read(self) -> str:
         """Return the lines that are whole."""
@@ -188,8 +194,12 @@ class Store:
         try:
             if not self._path.exists():
                 kept = gzip.decompress(packed.read_bytes()) if packed.exists() else b""
+            elif not self._path.is_file():
+                raise ReplayError(f"{self._path}: is no regular file")
             else:
                 kept = self._path.read_bytes()
+            if kept[: len(HEAD)] != HEAD[: len(kept)]:
+                raise ReplayError(f"{self._path}: is no file of a replay (it begins {kept[: len(HEAD)]!r})")
             return kept[: kept.rfind(b"\n") + 1].decode()
         except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
             raise ReplayError(f"{self._path}: cannot be read ({error})") from error
@@ -241,6 +251,6 @@ class Store:
 
 def _seconds(value: Any) -> float:
     found = float(value)
-    if not 0 <= found < math.inf:
+    if not 0 <= found < LONGEST_S:
         raise ValueError(f"a time of {value!r}")
     return found
