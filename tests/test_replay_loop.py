@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from itertools import cycle
 from typing import Any
@@ -19,7 +20,7 @@ from calibration.scripted_engine import ScriptedEngine
 from policies import UNLIMITED, Drafter, Policy
 from simulator import run
 from simulator.replay.execution import Choice, Execution, Reply, Script
-from simulator.replay.parity import compare, judge
+from simulator.replay.parity import Parity, compare, judge
 from simulator.run import Run
 from simulator.two_clocks import TwoClocks
 from tests import strategies
@@ -186,6 +187,13 @@ def test_a_near_tie_is_judged_by_both_paths(
     plain: NDArray[np.float32], policy: NDArray[np.float32], tokens: tuple[int, int | None], verdict: str
 ) -> None:
     assert judge(plain, policy, 3, tokens).verdict == verdict
+
+
+def test_logits_that_overflow_explain_nothing_and_can_be_kept() -> None:
+    found = judge(logits(1.0, np.inf), logits(-np.inf, np.nan), 0, (0, 1))
+
+    assert found.verdict == "differs"
+    assert Parity.of(json.loads(json.dumps(found.document(), allow_nan=False))) == found
 
 
 def test_another_token_on_top_is_a_defect() -> None:

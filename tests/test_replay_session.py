@@ -24,6 +24,7 @@ from simulator.replay.cli import predict
 from simulator.replay.errors import StoppedError
 from simulator.replay.execution import Reply
 from simulator.replay.matching import mismatches, profile_of
+from simulator.replay.measuring import Checks, finished
 from simulator.replay.parity import SAME, Comparison
 from simulator.replay.report import Answer, answers
 from simulator.replay.robust import by_kind, estimate, quotient, totals
@@ -257,8 +258,8 @@ def test_a_line_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
         Session(setup(), Store(tmp_path))
 
 
-@pytest.mark.parametrize("content", ["my precious notes", "[1, 2]\n"])
-def test_a_file_that_is_none_of_a_replay_is_left_alone(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_none_of_a_replay_is_left_alone(tmp_path: Path) -> None:
+    content = "my precious notes"
     (tmp_path / "rounds.jsonl").write_text(content, encoding="utf-8")
 
     with pytest.raises(ReplayError, match=r"rounds\.jsonl: is no file of a replay \(it begins "):
@@ -274,14 +275,18 @@ def test_a_device_is_not_read(tmp_path: Path) -> None:
         session(setup(), tmp_path, never)
 
 
-def test_runs_without_their_prefill_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("lost", "words"), [("prefill_s", "has no prefill of request 'copy'"), ('"engine"', "has no line of the engine")]
+)
+def test_runs_without_what_belongs_to_them_are_refused(tmp_path: Path, lost: str, words: str) -> None:
     session(setup(), tmp_path)
     path = tmp_path / "rounds.jsonl"
-    kept = [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if "prefill_s" not in line]
+    kept = [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if lost not in line]
     path.write_text("".join(kept), encoding="utf-8")
 
-    with pytest.raises(ReplayError, match=r"rounds\.jsonl: has no prefill of request 'copy'$"):
+    with pytest.raises(ReplayError) as refused:
         Session(setup(), Store(tmp_path))
+    assert str(refused.value) == f"{path}: {words}"
 
 
 def test_the_same_words_that_end_otherwise_are_another_setup(tmp_path: Path) -> None:
@@ -301,6 +306,26 @@ def test_a_reply_that_ends_at_once_holds_up_no_other(tmp_path: Path) -> None:
         with pytest.raises(StoppedError, match=r"^request 'copy': the model ends its reply before the first token$"):
             measure(begun, silent, lambda name: None)
         assert [one.run.request.id for one in answered(begun)[0].outcomes] == ["prose"]
+
+
+def test_what_only_lacks_comparisons_is_reported_without_the_engine(tmp_path: Path) -> None:
+    session(setup(mode="free"), tmp_path)
+    path = tmp_path / "rounds.jsonl"
+    path.write_bytes(path.read_bytes()[:-9])
+    begun = Session(setup(mode="free"), Store(tmp_path))
+
+    class Missing(Checks):
+        """Where no engine is installed."""
+
+        def open(self) -> Engine:
+            """Say so."""
+            raise EngineError("mlx is not installed")
+
+    checks = Missing([], begun.setup, calibration.shipped("epyc-smollm2-135m-q4"), True)
+
+    assert finished(begun, checks) == "mlx is not installed"
+    with pytest.raises(EngineError):
+        finished(Session(setup(mode="free", repeats=3), Store(tmp_path)), checks)
 
 
 def test_nothing_is_held_against_a_free_reply_that_nobody_compared(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def calibrate(
         raise click.BadParameter(f"{dtype!r} is not one of {', '.join(checkpoints.DTYPES)}", param_hint="--dtype")
     with console.reports(EngineError, ProfileError), enough_memory():
         output = Output(where, force, name or where.name.removesuffix(".yaml"))
-        if imported and source:
+        if imported is not None and source is not None:
             output.check(where)
             about = About(output.name, model, dtype or "unknown", chip, measured)
             found = Calibrated(foreign.import_profile(imported, source, about))

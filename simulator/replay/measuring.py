@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibration import Profile, checkpoints
-from calibration.engine import Engine
+from calibration.engine import Engine, EngineError
 from calibration.profile import UNKNOWN
 from calibration.progress import counted
 from calibration.resources import enough_memory
@@ -76,8 +76,10 @@ def finished(session: Session, checks: Checks) -> str | None:
         if not session.repeats:
             raise ReplayError("interrupted before every run was measured once; with --save it goes on") from None
         return INTERRUPTED
-    except StoppedError as error:
-        if not session.repeats:
+    except (EngineError, ReplayError) as error:
+        # Whoever is refused is told no more; but what stops on the way, or where nothing but comparing is left, is not.
+        refused = session.left > 0 and not isinstance(error, StoppedError)
+        if refused or not session.repeats:
             raise
         return str(error)
     return None

@@ -126,12 +126,16 @@ def first_difference(ours: Sequence[int], theirs: Sequence[int]) -> int | None:
 def judge(plain: Row, policy: Row, position: int, tokens: Tokens) -> Parity:
     """Judge a difference by the logits of both paths at its position."""
     tops = [np.argsort(row)[-2:] for row in (plain, policy)]
-    gaps = (float(plain[tops[0][1]] - plain[tops[0][0]]), float(policy[tops[1][1]] - policy[tops[1][0]]))
-    largest = float(np.max(np.abs(plain - policy)))
+    with np.errstate(invalid="ignore"):
+        gaps = (float(plain[tops[0][1]] - plain[tops[0][0]]), float(policy[tops[1][1]] - policy[tops[1][0]]))
+        largest = float(np.max(np.abs(plain - policy)))
     held = set(tops[0].tolist())
     said = {token for token in tokens if token is not None}
-    tie = held == set(tops[1].tolist()) and said <= held and max(gaps) <= TIE * largest
-    return Parity("near-tie" if tie else "differs", position, tokens, gaps, largest)
+    finite = all(map(math.isfinite, (*gaps, largest)))
+    tie = finite and held == set(tops[1].tolist()) and said <= held and max(gaps) <= TIE * largest
+    # Logits that overflowed explain nothing, and their differences are no numbers that a file can hold.
+    first, second, apart = np.nan_to_num([*gaps, largest], nan=np.finfo(np.float64).max).tolist()
+    return Parity("near-tie" if tie else "differs", position, tokens, (first, second), apart)
 
 
 def compare(

@@ -99,6 +99,8 @@ class Store:
                 self._take(entry)
             except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
                 raise ReplayError(f"{self._path}:{number}: is no line of a replay ({error!r})") from error
+        if self.lines and not self.engine:
+            raise ReplayError(f"{self._path}: has no line of the engine")
         for request, _, _ in self.lines:
             if request not in self.prefills:
                 raise ReplayError(f"{self._path}: has no prefill of request {request!r}")
@@ -164,8 +166,8 @@ class Store:
         self._add({"request": request, "policy": arm, "compared_sha256": said, **comparison.document()})
 
     def _add(self, entry: Mapping[str, Any]) -> None:
-        self._append(entry)
         self._take(entry)
+        self._append(entry)
 
     def _take(self, entry: Mapping[str, Any]) -> None:
         if "engine" in entry:
@@ -198,7 +200,7 @@ class Store:
                 raise ReplayError(f"{self._path}: is no regular file")
             else:
                 kept = self._path.read_bytes()
-            if kept[: len(HEAD)] != HEAD[: len(kept)]:
+            if b"\n" not in kept and kept[: len(HEAD)] != HEAD[: len(kept)]:
                 raise ReplayError(f"{self._path}: is no file of a replay (it begins {kept[: len(HEAD)]!r})")
             return kept[: kept.rfind(b"\n") + 1].decode()
         except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
