@@ -135,6 +135,13 @@ def test_a_short_prompt_that_costs_more_a_token_makes_no_long_one_dearer() -> No
     assert [found.samples.median_s(cell) for cell in found.samples.of("prefill")] == pytest.approx([1.0, 2.45, 15.95])
 
 
+def test_the_default_plan_is_as_long_as_its_page_says() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "how-to" / "measure-your-machine.md").read_text(encoding="utf-8")
+
+    assert Plan().steps == 553
+    assert "five hundred and fifty measurements" in page
+
+
 def test_every_cell_has_as_many_samples_as_there_were_rounds() -> None:
     found = measured(FLAT)
 

@@ -165,12 +165,16 @@ class Session:
         """Return one measured run of an arm that stands for all that count."""
         return self._store.lines[request.id, self.alike(request)[0], arm]
 
-    def said(self, request: Request, *arms: str) -> list[Line]:
-        """Return one measured run for each different reply of some arms, that of the repeats that count first."""
+    def said(self, request: Request, arm: str) -> list[Line]:
+        """Return one measured run for each different reply of an arm, that of the repeats that count first.
+
+        Plain decoding's are those of both its arms.
+        """
+        arms = (PLAIN, AGAIN) if arm == PLAIN else (arm,)
         lines = [
-            self._store.lines[request.id, repeat, arm] for arm in arms for repeat in range(self._complete(request))
+            self._store.lines[request.id, repeat, one] for one in arms for repeat in range(self._complete(request))
         ]
-        return list({line.reply: line for line in [*lines, self.line(request, arms[0])][::-1]}.values())
+        return list({line.reply: line for line in [*lines, self.line(request, arm)][::-1]}.values())
 
     def schedule(self, request: Request, arm: str) -> Schedule:
         """Return what an arm did."""
@@ -222,13 +226,13 @@ class Session:
     def _uncompared(self, request: Request) -> list[str]:
         if self.setup.mode == "forced" or not self._complete(request):
             return []
-        arms = [*map(str, self.setup.policies), *([PLAIN] if len(self.said(request, PLAIN, AGAIN)) > 1 else [])]
+        arms = [*map(str, self.setup.policies), *([PLAIN] if len(self.said(request, PLAIN)) > 1 else [])]
         return [arm for arm in arms if self.comparison(request, arm) is None]
 
     def _compared(self, request: Request, arm: str) -> str:
         """Return what a comparison stands for: plain decoding's reply and the arm's, by a hash."""
         said = hashlib.sha256(repr(self.line(request, PLAIN).reply).encode())
-        for line in self.said(request, *((PLAIN, AGAIN) if arm == PLAIN else (arm,))):
+        for line in self.said(request, arm):
             said.update(repr(line.reply).encode())
         return said.hexdigest()
 
@@ -316,7 +320,7 @@ def _compare(session: Session, engine: Engine, request: Request) -> None:
     prompt: list[int] = request.prompt.tolist()
     replies = session.line(request, PLAIN).reply, request.reply.tolist()
     for arm in session._uncompared(request):
-        lines = session.said(request, *((PLAIN, AGAIN) if arm == PLAIN else (arm,)))
+        lines = session.said(request, arm)
         worst = (
             max((parity.compare(engine, prompt, said, line.reply, line.schedule.steps) for line in lines), key=severity)
             for said in replies
